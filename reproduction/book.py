@@ -31,7 +31,7 @@ from scenarios.output.unfinished import put_file
 from scenarios.sweeping.sharing import processes, shared_out
 
 HEADER = "# Published results recomputed"  # of the page
-CHECKS = "item,status,what,found,low,high,published,kind,tolerance,holds"
+CHECKS = "item,status,what,found,low,high,published,kind,tolerance,std_error,verdict"
 FOLDER = "reproduction"  # in the folder that the user names
 DIGITS = "%.10g"
 BY_KEY = {item.key: item for item in ITEMS}
@@ -300,7 +300,7 @@ def all_kept(out: Path) -> Iterator[Outcome]:
 def table_of_checks(outcomes: Iterable[Outcome]) -> pd.DataFrame:
     """Table of every check of every outcome, a row each, as golden tables have it."""
     rows = [
-        {"item": one.item.key, "status": one.status, **asdict(check), "holds": check.holds}
+        {"item": one.item.key, "status": one.status, **asdict(check), "verdict": check.verdict}
         for one in outcomes
         for check in one.checks
     ]

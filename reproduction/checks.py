@@ -16,7 +16,6 @@ from learning.privacy.guarantees import Measure
 from reproduction.item import COUNTED, Check, Kind, report_number
 
 SPREAD = 4.0  # standard errors within which a simulation must agree with a formula
-SURE = 2.0  # standard errors beyond which a difference counts
 AGAIN = 6.0  # standard errors by which another seed may move it
 EXACT = 1e-6  # relative tolerance of a number without randomness
 ROUNDING = 1e-9
@@ -184,6 +183,17 @@ def log_slope(x: Any, y: Any) -> float:
     if len(set(x)) < 2:
         return float("nan")
     return float(np.polyfit(np.log(np.asarray(x, float)), np.log(np.asarray(y, float)), 1)[0])
+
+
+def slope_error(x: Any, errors: Any) -> float:
+    """Standard error of such a slope, from the relative errors of y.
+
+    >>> round(slope_error([1, 10], [0.1, 0.1]), 4)
+    0.0614
+    """
+    log = np.log(np.asarray(x, float))
+    log -= log.mean()
+    return float(np.linalg.norm(log * np.asarray(errors, float)) / np.sum(log**2))
 
 
 def attack_epsilon(draws: Callable[[str, int], Array], measure: Measure) -> float:

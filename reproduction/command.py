@@ -157,7 +157,7 @@ def _print_items(items: Sequence[Item]) -> None:
 def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
     """Print a line for each item, and the checks that do not hold."""
     from reproduction.item import limited_checks
-    from reproduction.pages import describe_limits, format_digits
+    from reproduction.pages import describe_miss
 
     rows = PlainTable("", "item", "what", "status", "hold", left=3)
     failed = []
@@ -169,10 +169,7 @@ def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
         rows.add_row(key, one.item.title, status, f"{holding}/{len(limited)}")
         if one.reason:
             failed.append(f"{key}: {one.reason}")
-        for check in one.checks:
-            if not check.holds:
-                found = format_digits(check.found)
-                failed.append(f"{key}: {check.what}: {found}, must be {describe_limits(check)}")
+        failed += [f"{key}: {describe_miss(check)}" for check in one.checks if not check.holds]
     out = Terminal()
     out.print(rows)
     out.say(*failed, f"Page with every figure: {page}")

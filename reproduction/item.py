@@ -24,16 +24,22 @@ Kind = Literal["law", "reading", "value", "control", "told", "ours"]
 COUNTED: dict[Kind, str] = {
     "law": "a statement of the source: an order, a direction, a power, a bound, a likeness, a "
     "number of equilibria; each table and each case that its words cover is judged",
-    "reading": "a law in one reading of what the source leaves open, such as an unstated constant "
-    "or the order of the records; each that was tried is judged",
     "value": "a number, a constant, or a formula as printed where a mended one does what the "
     "source says; and the level of a figure by its tick labels",
 }
-Status = Literal["reproduced", "shape", "not reproduced", "not possible here"]
+Verdict = Literal["holds", "undecided", "fails"]
+VERDICTS: dict[Verdict, str] = {
+    "holds": "the number lies within its limits, together with its two standard errors either way",
+    "fails": "it lies outside of them, with as much",
+    "undecided": "a limit lies between",
+}
+SURE = 2.0  # standard errors by which a check holds or fails
+Status = Literal["reproduced", "shape", "undecided", "not reproduced", "not possible here"]
 STATUSES: dict[Status, str] = {
-    "reproduced": "every check of the three kinds below holds",
-    "shape": "every law holds, and some check; a reading or a value does not",
-    "not reproduced": "a law does not hold, or no check does",
+    "reproduced": "every law and every value holds",
+    "shape": "every law holds, but a value fails or is undecided",
+    "undecided": "no law fails, but one is undecided",
+    "not reproduced": "a law fails, or nothing holds",
     "not possible here": "the data that it needs are not there",
 }
 Group = Literal["own", "error", "remark", "other", "ours"]
@@ -98,10 +104,12 @@ class Check:
     found: the number.
     low, high: the check holds where low <= found <= high; limits are taken from the source.
     published: value of the source, in its digits or a few words.
-    kind: one of COUNTED; a "control" tests our computation by a second route, of which the source
-        says nothing, a number that is only "told" has no limits, and one of "ours" is of our own
-        protocol: none of these has an influence on the status.
+    kind: one of COUNTED; a "reading" is a law under one choice of what the source leaves open, a
+        "control" tests our computation by a second route, of which the source says nothing, a
+        number that is only "told" has no limits, and one of "ours" is of our own protocol: none of
+        these has an influence on the status.
     tolerance: change of the number under another seed or processor, about four standard errors.
+    std_error: standard error of the number; 0 where nothing is drawn, or where its limits have it.
     """
 
     what: str
@@ -111,15 +119,27 @@ class Check:
     published: str = ""
     kind: Kind = "value"
     tolerance: float = 0.0
+    std_error: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on the number: within its limits, outside, or too near to one; nan fails.
+
+        >>> [Check("slope", found, -2.05, -1.95).verdict for found in (-2.01, float("nan"))]
+        ['holds', 'fails']
+        >>> [Check("gain", found, 0, 1, std_error=0.1).verdict for found in (0.3, 0.1, -0.3)]
+        ['holds', 'undecided', 'fails']
+        """
+        reach = SURE * self.std_error
+        if self.low + reach <= self.found <= self.high - reach:
+            return "holds"
+        near = self.low - reach <= self.found <= self.high + reach
+        return "undecided" if near else "fails"
 
     @property
     def holds(self) -> bool:
-        """True where the number lies within its limits; nan does not.
-
-        >>> [Check("slope", found, -2.05, -1.95).holds for found in (-2.01, float("nan"))]
-        [True, False]
-        """
-        return not math.isnan(self.found) and self.low <= self.found <= self.high
+        """True where its verdict is that it holds."""
+        return self.verdict == "holds"
 
 
 class NotPossible(Exception):
@@ -203,16 +223,14 @@ def status_of(checks: Sequence[Check]) -> Status:
     >>> law, value = Check("ranking", 1, 1, 1, kind="law"), Check("constant", 3.0, 0.9, 1.1)
     >>> status_of([law]), status_of([law, value]), status_of([value]), status_of([])
     ('reproduced', 'shape', 'not reproduced', 'not reproduced')
-    >>> status_of([Check("level", 1, 1, 1), value])
-    'shape'
-    >>> number = report_number("median", 3.0)
-    >>> status_of([number]), status_of([law, number])
-    ('not reproduced', 'reproduced')
+    >>> near = Check("better", 0.1, 0, 1, kind="law", std_error=0.1)
+    >>> status_of([law, value, near]), status_of([law, report_number("median", 3.0)])
+    ('undecided', 'reproduced')
     """
     checks = limited_checks(checks)
-    laws = all(check.holds for check in checks if check.kind == "law")
+    laws = {check.verdict for check in checks if check.kind == "law"}
     if checks and all(check.holds for check in checks):
         return "reproduced"
-    if laws and any(check.holds for check in checks):
-        return "shape"
-    return "not reproduced"
+    if "fails" in laws or not any(check.holds for check in checks):
+        return "not reproduced"
+    return "undecided" if "undecided" in laws else "shape"

@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reproduction.book import FOLDER, HEADER, Outcome
-from reproduction.item import COUNTED, GROUPS, STATUSES, Check, limited_checks
+from reproduction.item import COUNTED, GROUPS, STATUSES, SURE, VERDICTS, Check, limited_checks
 
 HERE = Path(__file__).parent
 TEXT = tomllib.loads((HERE / "page.toml").read_text(encoding="utf-8"))
@@ -29,8 +29,8 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
     environment.filters |= {
         "cell": lambda text: text.replace("|", "\\|"),
         "count_holding": _count_holding,
-        "digits": format_digits,
         "explain": explain_status,
+        "found": describe_found,
         "groupby_source": lambda every: groupby(every, lambda one: one.item.source),
         "limits": describe_limits,
         "status": _mark_status,
@@ -41,6 +41,7 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
         header=HEADER,
         folder=FOLDER,
         statuses=STATUSES,
+        verdicts=VERDICTS,
         kinds=COUNTED,
         headline=count_by_group(outcomes),
         **TEXT,
@@ -60,16 +61,12 @@ def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def explain_status(one: Outcome) -> str:
-    """Explain a status: the first check that fails, a law if one does, and the number of others."""
+    """Explain a status: the first check that does not hold, a law that fails before all others."""
     failed = [check for check in limited_checks(one.checks) if not check.holds]
-    failed.sort(key=lambda check: check.kind != "law")
+    failed.sort(key=lambda check: (check.kind != "law", check.verdict != "fails"))
     if one.reason or not failed:
         return one.reason
-    first = failed[0]
-    text = f"{first.what}: {format_digits(first.found)}, not {describe_limits(first)}"
-    if failed[1:]:
-        text += f"; and {len(failed) - 1} more"
-    return text
+    return describe_miss(failed[0]) + f"; and {len(failed) - 1} more" * (len(failed) > 1)
 
 
 def _mark_status(one: Outcome) -> str:
@@ -82,6 +79,23 @@ def _count_holding(checks: Sequence[Check]) -> str:
     """Number of limited checks that hold, of all."""
     limited = limited_checks(checks)
     return f"{sum(check.holds for check in limited)} of {len(limited)}" if limited else ""
+
+
+def describe_miss(check: Check) -> str:
+    """Describe a check that does not hold, by its number and the limits that it misses."""
+    word = "not" if check.verdict == "fails" else "undecided:"
+    return f"{check.what}: {describe_found(check)}, {word} {describe_limits(check)}"
+
+
+def describe_found(check: Check) -> str:
+    """Describe the number of a check, with two standard errors of what is drawn.
+
+    >>> describe_found(Check("", 1.25, 0, 1)), describe_found(Check("", 1.25, 0, 1, std_error=0.1))
+    ('1.25', '1.25 ± 0.2')
+    """
+    found = format_digits(check.found)
+    two = float(f"{SURE * check.std_error:.2g}")
+    return f"{found} ± {format_digits(two)}" if two else found
 
 
 def describe_limits(check: Check) -> str:

@@ -80,7 +80,8 @@ def make_checks(
 ) -> Iterator[Check]:
     """Make checks of the numbers found, by the rows of their names; checks stay as they are.
 
-    A mapping after the numbers has values for {names} in the words, and may have a tolerance.
+    A mapping after the numbers has values for {names} in the words, and may have a tolerance and
+    a standard error.
     """
     for one in found.items() if isinstance(found, Mapping) else found:
         if isinstance(one, Check):
@@ -91,4 +92,5 @@ def make_checks(
         known = {**words, **values}
         row = [cell.format(**known) if isinstance(cell, str) else cell for cell in rows[name]]
         check = make_check(row, *map(float, numbers))
-        yield replace(check, tolerance=values.get("tolerance", check.tolerance))
+        drawn = {name: values[name] for name in ("tolerance", "std_error") if name in values}
+        yield replace(check, **drawn)

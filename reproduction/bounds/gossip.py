@@ -100,13 +100,13 @@ def ruled_by_noise(frame: pd.DataFrame) -> pd.DataFrame:
 
 def check_gossip_bounds(frame: pd.DataFrame) -> Found:
     """(8) and (11) as printed and as proved, the mixing rate, and the effect of the horizon."""
-    yield "printed", largest_ratio(frame, "printed_distance", "distance")
-    yield "proved", largest_ratio(frame, "corrected_distance", "distance")
-    yield "smooth_excess", largest_ratio(frame, "corrected")
+    yield "printed", *largest_ratio(frame, "printed_distance", "distance")
+    yield "proved", *largest_ratio(frame, "corrected_distance", "distance")
+    yield "smooth_excess", *largest_ratio(frame, "corrected")
     noisy = ruled_by_noise(select_rows(frame, rule="moving"))
     scaled = noisy.assign(scaled=noisy["epsilon"] * noisy["n_records"])
-    yield "slope", mean_slope(scaled, ["horizon", "n_records"], "scaled")
-    yield "fitted", largest_ratio(noisy, "fitted")
+    yield "slope", *mean_slope(scaled, ["horizon", "n_records"], "scaled")
+    yield "fitted", *largest_ratio(noisy, "fitted")
     yield "printed_gap", frame["gap_printed"].max()
     yield "mean_gap", frame["gap"].max()
     fixed = select_rows(frame, rule="fixed").sort_values(["horizon", "epsilon"])

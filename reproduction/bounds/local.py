@@ -16,15 +16,15 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.training.inequalities import descent_path
 from learning.training.plan import Plan
 from reproduction.bounds.problems import (
-    SURE,
     Run,
     SmallProblem,
     add_bounds,
     concatenate,
     generate_problem,
     largest_ratio,
+    mean_slope,
 )
-from reproduction.checks import log_slope, select_rows
+from reproduction.checks import select_rows
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
 
@@ -103,7 +103,6 @@ def train_nonconvex(setting: Setting) -> Rows:
             epsilon=epsilon,
             excess=found.mean(),
             excess_error=error,
-            excess_least=found.mean() - SURE * error,
             printed=(1 - PL / SMOOTH) ** ROUNDS * start + WIDTH * noise / (2 * PL),
             corrected=descent_path(start, PL, SMOOTH, steps, WIDTH * noise)[-1],
             horizon=ROUNDS,
@@ -127,14 +126,14 @@ def check_local_bounds(frame: pd.DataFrame) -> Found:
     alike, unlike, other = (
         select_rows(frame, kind=kind) for kind in ("alike", "unlike", "not convex")
     )
-    yield "printed", largest_ratio(alike, "printed")
-    yield "corrected", largest_ratio(alike, "corrected")
-    yield "unlike", largest_ratio(unlike, "printed")
-    yield "nonconvex", largest_ratio(other, "printed")
+    yield "printed", *largest_ratio(alike, "printed")
+    yield "corrected", *largest_ratio(alike, "corrected")
+    yield "unlike", *largest_ratio(unlike, "printed")
+    yield "nonconvex", *largest_ratio(other, "printed")
     noisy = alike[(alike["epsilon"] < 1) & (alike["n_records"] == RECORDS)]
-    needed = noisy["excess"] / noisy["form"]
-    yield "needed_constant", needed.max() / needed.iloc[-1]
-    yield "slope", log_slope(noisy["epsilon"], noisy["excess"])
+    fitted = noisy["excess"].iloc[-1] / noisy["form"].iloc[-1]
+    yield "needed_constant", *largest_ratio(noisy.assign(fitted=fitted * noisy["form"]), "fitted")
+    yield "slope", *mean_slope(noisy, ["kind"])
 
 
 LAWS: dict[str, Law] = {

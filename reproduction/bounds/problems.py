@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,14 +24,13 @@ from learning.training.engine import train
 from learning.training.law import Problem, along_the_way, of_distance, quadratic_problem
 from learning.training.plan import Plan
 from learning.training.task import Task
-from reproduction.checks import log_slope
+from reproduction.checks import log_slope, slope_error
 from reproduction.drawing import curve, estimates
 from reproduction.item import Setting
 from scenarios.report.figure_page import PALETTE
 
 CONDITION = 4.0  # largest over smallest second moment of the features
 OFF = 0.3  # largest error of a score
-SURE = 3.0  # standard errors
 WATCHED = 40  # rounds at which models are measured, the first and the last among them
 BALL = 1.2  # largest parameter in the ball of a gradient bound, over that of the minimiser
 
@@ -293,11 +293,7 @@ class Watch:
         self.kept[place] = np.asarray(excess), np.sum((theta - cost.minimiser) ** 2, axis=1)
 
     def summarise(self, epsilon: Array, runs: int) -> pd.DataFrame:
-        """One row for each budget: the point returned and the best round, with standard errors.
-
-        Columns ``.._least`` are lower bounds, three standard errors below; of the best round, the
-        least of any.
-        """
+        """One row for each budget: the point returned and the best round, with standard errors."""
         rows = []
         places = sorted(self.kept)  # the last is the point returned
         for k, budget in enumerate(epsilon.tolist()):
@@ -307,11 +303,9 @@ class Watch:
                 values = np.array([self.kept[place][number][own] for place in places])
                 means = values.mean(axis=1)
                 errors = values.std(axis=1, ddof=1) / runs**0.5
-                least = means - SURE * errors
                 best = int(np.argmin(means[:-1]))
-                row |= {name: means[-1], f"{name}_error": errors[-1], f"{name}_least": least[-1]}
+                row |= {name: means[-1], f"{name}_error": errors[-1]}
                 row |= {f"best_{name}": means[best], f"best_{name}_error": errors[best]}
-                row[f"best_{name}_least"] = least[:-1].min()
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -359,9 +353,15 @@ def concatenate(
     return pd.concat(parts, ignore_index=True)
 
 
-def largest_ratio(frame: pd.DataFrame, bound: str, measured: str = "excess") -> float:
-    """Largest measured number over its bound, three standard errors below."""
-    return float((frame[f"{measured}_least"] / frame[bound]).max())
+def largest_ratio(
+    frame: pd.DataFrame, bound: str, measured: str = "excess", **words: str
+) -> tuple[float, dict[str, Any]]:
+    """Largest measured number over its bound, and its standard error among words."""
+    ratio = frame[measured] / frame[bound]
+    at = ratio.idxmax()
+    return float(ratio[at]), words | {
+        "std_error": frame[f"{measured}_error"][at] / frame[bound][at]
+    }
 
 
 def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> float:
@@ -371,11 +371,20 @@ def distance_from_law(measured: pd.Series, law: pd.Series, error: pd.Series) -> 
 
 def mean_slope(
     frame: pd.DataFrame, keys: list[str], x: str = "epsilon", y: str = "excess"
-) -> float:
-    """Mean log slope of y against x over groups of at least two rows, nan without any."""
-    groups = (part for _, part in frame.groupby(keys) if len(part) > 1)
-    slopes = [log_slope(part[x], part[y]) for part in groups]
-    return float(np.mean(slopes)) if slopes else np.nan
+) -> tuple[float, dict[str, Any]]:
+    """Mean log slope of y against x over groups of at least two rows, and its standard error.
+
+    The slope is nan without any such group; an exact law has no error.
+    """
+    slopes, errors = [], [0.0]
+    for _, part in frame.groupby(keys):
+        if len(part) > 1:
+            slopes.append(log_slope(part[x], part[y]))
+            drawn = part[f"{y}_error"] / part[y] if f"{y}_error" in part else 0 * part[y]
+            errors.append(slope_error(part[x], drawn))
+    if not slopes:
+        return np.nan, {}
+    return float(np.mean(slopes)), {"std_error": np.linalg.norm(errors) / len(slopes)}
 
 
 def draw_sizes(

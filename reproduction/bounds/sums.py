@@ -92,13 +92,13 @@ def check_record_steps(frame: pd.DataFrame) -> Found:
     for case, number in CASES.items():
         part = select_rows(frame, case=case)
         noisy = part[part["noise_over_gradient"] > 20]
-        yield "cited", largest_ratio(part, "corrected"), {"number": number, "case": case}
-        yield "fitted", largest_ratio(noisy, "printed"), {"number": number}
+        yield "cited", *largest_ratio(part, "corrected", number=number, case=case)
+        yield "fitted", *largest_ratio(noisy, "printed", number=number)
     keys = ["n_records", "n_parameters"]
     steep = select_rows(frame, case="strongly convex")
     steep = steep[steep["noise_over_gradient"] > 4]
     steep = steep[steep["excess"] < 0.2 * steep.groupby(keys)["excess"].transform("max")]
-    yield "slope", mean_slope(steep, keys)
+    yield "slope", *mean_slope(steep, keys)
     stated = frame[frame["epsilon"] < 1]
     yield "stated_budgets", (stated["corrected"] / stated["most_lost"]).min()
 
@@ -139,13 +139,13 @@ def compute_sums(setting: Setting) -> pd.DataFrame:
 
 def check_sums(frame: pd.DataFrame) -> Found:
     """(11) and the theorem behind it, the exact law, and the order in epsilon."""
-    yield "printed", largest_ratio(frame, "printed")
-    yield "cited", largest_ratio(frame, "corrected")
+    yield "printed", *largest_ratio(frame, "printed")
+    yield "cited", *largest_ratio(frame, "corrected")
     yield "looseness", (frame["printed"] / frame["excess"]).min()
     free = frame[frame["law_excess"] < 0.1 * frame["start_excess"]]
     yield "off_law", distance_from_law(free["excess"], free["law_excess"], free["excess_error"])
     noisy = free[(free["horizon"] >= 100) & (free["n_records"] == 900)]
-    yield "slope", mean_slope(noisy, ["horizon", "n_parameters", "owners"], y="law_excess")
+    yield "slope", *mean_slope(noisy, ["horizon", "n_parameters", "owners"], y="law_excess")
 
 
 LAWS: dict[str, Law] = {

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from learning.arrays import Array
-from reproduction.checks import SURE, error_of_median
+from reproduction.checks import error_of_median
 from reproduction.collaboration.setups import (
     BUDGETS,
     FEWEST_POINTS,
@@ -69,17 +69,23 @@ def check_path(setup: Setup, frame: pd.DataFrame) -> Found:
     last = frame[frame["round"] == frame["round"].max()].set_index("epsilon")
     for low, high in pairwise(BUDGETS):
         ratio, error = ratio_of_means(last, low, high)
-        yield "better", ratio, {"low": low, "high": high, "tolerance": 5 * error * ratio}
+        error *= ratio
+        words = {"low": low, "high": high, "tolerance": 5 * error, "std_error": error}
+        yield "better", ratio, words
     for epsilon, part in frame.groupby("epsilon"):
         end = part.iloc[-1]
-        most = end["median"] + SURE * error_of_median(end)
-        yield "settled", most / part["median"].iloc[0], {"epsilon": epsilon, "size": size}
+        start = part["median"].iloc[0]
+        words = {"epsilon": epsilon, "size": size, "std_error": error_of_median(end) / start}
+        yield "settled", end["median"] / start, words
     if setup.loss.quadratic:
         ratio, error = ratio_of_means(last, 1.0, 10.0)
-        yield "hundredfold", ratio, {"size": size, "tolerance": 5 * error * ratio}
+        error *= ratio
+        words = {"size": size, "tolerance": 5 * error, "std_error": error}
+        yield "hundredfold", ratio, words
     else:
-        mean = float(last["mean"][1.0])
-        yield "within", mean, 0.0, WITHIN, {"size": size, "tolerance": 0.2 * mean}
+        mean, error = last.loc[1.0, ["mean", "std_error"]]
+        words = {"size": size, "tolerance": 0.2 * mean, "std_error": error}
+        yield "within", mean, 0.0, WITHIN, words
 
 
 def ratio_of_means(last: pd.DataFrame, low: float, high: float) -> tuple[float, float]:
@@ -197,8 +203,8 @@ def check_records(setup: Setup, frame: pd.DataFrame) -> Found:
         found, error, points = fit_slope(part, "n_records")
         if points >= FEWEST_POINTS:
             law = fit_slope(part, "n_records", "law")[0]
-            words = {"epsilon": epsilon, "points": points, "law": law, "tolerance": 4 * error}
-            yield "filed", found, words
+            words = {"epsilon": epsilon, "points": points, "law": law}
+            yield "filed", found, words | {"tolerance": 4 * error, "std_error": error}
 
 
 STRICT = 0.1
@@ -276,7 +282,7 @@ def check_scenarios(setup: Setup, frame: pd.DataFrame) -> Found:
 
     def compare(name: str, one: Point, base: Point, **words: Any) -> tuple[Any, ...]:
         ratio, error = ratio_of_points(corner, one, base)
-        return name, ratio, {"size": size, "tolerance": 5 * error, **words}
+        return name, ratio, {"size": size, "tolerance": 5 * error, "std_error": error, **words}
 
     for better, worse in ORDERED:
         yield compare("ranking", (worse, LAX), (better, LAX), better=better, worse=worse)
@@ -284,7 +290,7 @@ def check_scenarios(setup: Setup, frame: pd.DataFrame) -> Found:
     for other in RANKED[1:]:
         name, ratio, words = compare("over_best", (other, LAX), (4, LAX), other=other)
         expected = corner["law"][other, LAX] / corner["law"][4, LAX]
-        words["tolerance"] += 0.1 * ratio
+        words |= {"tolerance": words["tolerance"] + 0.1 * ratio, "std_error": 0.0}
         yield name, ratio, NEAR[0] * expected, NEAR[1] * expected, words
     for number, said in UNMOVED.items():
         if number < 4 or setup.loss.quadratic:
@@ -292,6 +298,11 @@ def check_scenarios(setup: Setup, frame: pd.DataFrame) -> Found:
     if not setup.loss.quadratic:
         yield from check_best(frame[frame["scenario"] == 4])
     yield compare("pronounced", (2, STRICT), (2, LAX))
+    second = frame[(frame["scenario"] == 2) & (frame["epsilon"] == LAX)].set_index("n_records")
+    least = second.index.min()
+    ratio, error = ratio_of_points(second, least, size)
+    words = {"least": least, "size": size, "tolerance": 5 * error, "std_error": error}
+    yield "pronounced_records", ratio, words
     yield compare("alone", (1, LAX), (ALONE, LAX))
     yield from check_fit(frame)
 
@@ -302,12 +313,12 @@ def check_best(frame: pd.DataFrame) -> Found:
     corners = frame.set_index(["n_records", "epsilon"])
     for size, epsilon in ((sizes.max(), STRICT), (sizes.min(), LAX)):
         found, error = corners.loc[(size, epsilon), ["relative_fitness", "std_error"]]
-        words = {"size": size, "epsilon": epsilon, "tolerance": 5 * error}
+        words = {"size": size, "epsilon": epsilon, "tolerance": 5 * error, "std_error": error}
         yield "identical", found, 0.0, WITHIN, words
 
 
-def ratio_of_points(corner: pd.DataFrame, one: Point, other: Point) -> tuple[float, float]:
-    """Ratio of relative fitness at two points, and its standard error."""
+def ratio_of_points(corner: pd.DataFrame, one: Any, other: Any) -> tuple[float, float]:
+    """Ratio of relative fitness at two places of the index, and its standard error."""
     found = corner["relative_fitness"]
     spread = corner["std_error"] / found
     ratio = float(found[one] / found[other])

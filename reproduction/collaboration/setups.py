@@ -15,6 +15,7 @@ from learning.losses.loss import Loss
 from learning.losses.margin import Hinge
 from learning.losses.squared import Squared
 from learning.training.plan import Plan
+from reproduction.checks import log_slope, slope_error
 from reproduction.item import NotPossible, Setting
 from reproduction.specification import Found
 from reproduction.tables import load_table
@@ -57,11 +58,8 @@ def fit_slope(frame: pd.DataFrame, x: str, y: str = "relative_fitness") -> tuple
     """
     if len(frame) < FEWEST_POINTS:
         return np.nan, np.nan, len(frame)
-    log = np.log(frame[x].to_numpy(float))
-    weights = (log - log.mean()) / np.sum((log - log.mean()) ** 2)
-    errors = (frame["std_error"] / frame["relative_fitness"]).to_numpy(float)
-    found = float(weights @ np.log(frame[y].to_numpy(float)))
-    return found, float(np.sqrt(np.sum((weights * errors) ** 2))), len(frame)
+    error = slope_error(frame[x], frame["std_error"] / frame["relative_fitness"])
+    return log_slope(frame[x], frame[y]), error, len(frame)
 
 
 def check_slopes(frame: pd.DataFrame, by: str, x: str, what: str) -> Found:
@@ -70,7 +68,8 @@ def check_slopes(frame: pd.DataFrame, by: str, x: str, what: str) -> Found:
         found, error, points = fit_slope(part, x)
         if points >= FEWEST_POINTS:
             words = {"what": what.format(value), "points": points}
-            yield "slope", found, words | {"tolerance": 4 * error + DEALT_ANEW}
+            words |= {"tolerance": 4 * error + DEALT_ANEW, "std_error": error}
+            yield "slope", found, words
 
 
 def check_fit(frame: pd.DataFrame) -> Found:

@@ -21,6 +21,7 @@ from reproduction.checks import (
     log_slope,
     pick_number,
     select_rows,
+    slope_error,
 )
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -59,7 +60,8 @@ def check_noise_power(frame: pd.DataFrame) -> Found:
     error = frame["std_error"] / frame["printed"]
     yield "ten_parameters", ratio[10], 10.0, error[10]
     yield "one_parameter", ratio[1], 1.0, error[1]
-    yield "power", log_slope(ratio.index, ratio)
+    off = slope_error(ratio.index, error / ratio)
+    yield "power", log_slope(ratio.index, ratio), {"std_error": off}
 
 
 # ---- E-3: T - 1 answers, of which T - 2 count
@@ -343,7 +345,58 @@ def check_composition(frame: pd.DataFrame) -> Found:
     )
 
 
+# ---- E-32: a strict first owner in the best scenario
+
+SCENARIOS = {1: (1_000, 0.1), 2: (1_000, 10.0), 3: (100_000, 0.1), 4: (100_000, 10.0)}
+STRICT, LAX = 0.1, 10.0
+JOINED = 0  # a small strict owner joins two large lax ones
+FIRST = 100_000  # records of the first owner at most, as of the others where they are large
+
+
+def sum_noise(records: Array, budgets: Array) -> float:
+    """Sum of 1/ε² over n², which Theorem 2's noise term is proportional to."""
+    return float(np.sum(1 / np.square(budgets)) / np.sum(records) ** 2)
+
+
+def compute_scenario_noise(setting: Setting) -> Rows:
+    """Noise of a round in each scenario of Figure 6, by formula and drawn, at its sizes."""
+    rng = setting.streams("E-32").rng("noise")
+    runs = setting.pick_value(20_000, 2000)
+    for number, (others, budget) in SCENARIOS.items():
+        records = np.array([FIRST, others, others])
+        for epsilon in np.geomspace(STRICT, LAX, 7):
+            budgets = np.array([epsilon, budget, budget])
+            scales = NOISE.scale(budgets, records, 1.0, ROUNDS)
+            mixed = records / records.sum() * rng.laplace(scale=scales, size=(runs, len(records)))
+            printed = 8 * ROUNDS**2 * sum_noise(records, budgets)
+            drawn = estimate_mean(np.square(mixed.sum(axis=1)))
+            yield dict(scenario=number, epsilon=epsilon, printed=printed, **drawn)
+    large = np.full(2, SCENARIOS[4][0])
+    lax = np.full(2, LAX)
+    joined = sum_noise(np.append(large, 1_000), np.append(lax, STRICT))
+    yield dict(scenario=JOINED, printed=joined / sum_noise(large, lax))
+
+
+def check_scenario_noise(frame: pd.DataFrame) -> Found:
+    """What the first owner's budget costs in each scenario, by both theorems and drawn."""
+    costs = {}
+    for number in SCENARIOS:
+        ends = [select_rows(frame, scenario=number, epsilon=one) for one in (STRICT, LAX)]
+        strict, lax = (rows.iloc[0] for rows in ends)
+        costs[number] = strict["printed"] / lax["printed"]
+        drawn = strict["measured"] / lax["measured"]  # at last of the fourth
+        error = drawn * np.hypot(*(one["std_error"] / one["measured"] for one in (strict, lax)))
+    yield "hardly", costs[1], {"number": 1}
+    yield "hardly", costs[3], {"number": 3}
+    yield "by_theorem_2", costs[4]
+    yield "drawn", drawn, costs[4], error
+    yield "by_theorem_3", np.sqrt(costs[4])
+    yield "as_second", costs[4] / costs[2]
+    yield "joined", select_rows(frame, scenario=JOINED)["printed"].iloc[0]
+
+
 LAWS: dict[str, Law] = {
+    "E-32": (compute_scenario_noise, check_scenario_noise),
     "E-1": (compute_noise_power, check_noise_power),
     "E-3": (compute_answers, check_answers),
     "E-9": (compute_bound_rules, check_bound_rules),

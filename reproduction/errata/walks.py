@@ -15,7 +15,14 @@ from learning.losses.squared import Fitness, SquaredStatistics, squared_statisti
 from learning.privacy.laplace import Laplace
 from learning.training.descent import Averaged, Synchronous
 from learning.training.law import error_moments, iterate_weights
-from reproduction.checks import AGAIN, estimate_mean, log_slope, pick_number, select_rows
+from reproduction.checks import (
+    AGAIN,
+    estimate_mean,
+    log_slope,
+    pick_number,
+    select_rows,
+    slope_error,
+)
 from reproduction.drawing import series
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -191,7 +198,8 @@ def check_rise(frame: pd.DataFrame) -> Found:
     (flat,) = select_rows(ratio, smoothness=0.2).itertuples()
     yield "steep", steep.ratio, 10.0, steep.std_error
     yield "flat", flat.ratio, 0.1, flat.std_error
-    yield "power", log_slope(ratio["smoothness"], ratio["ratio"])
+    error = slope_error(ratio["smoothness"], ratio["std_error"] / ratio["ratio"])
+    yield "power", log_slope(ratio["smoothness"], ratio["ratio"]), {"std_error": error}
 
 
 # ---- E-18: the weights of the running mean

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from learning.training.paths import QUARTILES, Paths
-from reproduction.checks import SURE, error_of_median
+from reproduction.checks import error_of_median
 from reproduction.drawing import MUTED, PALETTE, SHADES, Style, add_caption, plot_band
 from reproduction.item import Setting
 from reproduction.specification import Found
@@ -61,12 +61,14 @@ def measure_paths(frame: pd.DataFrame, falling: Sequence[float] = BUDGETS) -> Fo
     yield "narrower", (np.diff(end["q75"] - end["q25"]) < 0).all()
     counted = ends[(ends["times_records"] > 1) | (least == 1)]
     counted = counted[counted["epsilon"].isin(falling)]
-    most = (counted["median"] + SURE * error_of_median(counted)) / start
-    serves = (most < 1).groupby(counted["noise"]).all()
-    yield "serves", serves.sum(), {"readings": len(serves)}
-    for found, row in zip(most, counted.itertuples(), strict=True):
-        words = {"epsilon": row.epsilon, "noise": row.noise, "tolerance": 0.35 * found}
-        yield "last", found, words
+    counted = counted.assign(last=counted["median"] / start, error=error_of_median(counted) / start)
+    worst = counted.loc[counted.groupby("noise")["last"].idxmax()].nsmallest(1, "last")
+    choices = counted["noise"].nunique()
+    for name, rows in (("serves", worst), ("last", counted)):
+        for row in rows.itertuples():
+            words = {"epsilon": row.epsilon, "noise": row.noise, "choices": choices}
+            words |= {"tolerance": 0.35 * row.last, "std_error": row.error}
+            yield name, row.last, words
 
 
 def annotate_end(axes: Axes, text: str, end: tuple[float, float], **style: Any) -> None:

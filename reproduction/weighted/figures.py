@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import matplotlib.ticker
 import numpy as np
@@ -16,7 +16,7 @@ from learning.losses.loss import RecordFitness, TrainingCost
 from learning.losses.losses import make_loss
 from learning.losses.network import draw_start
 from learning.privacy.published_noise import PublishedNoise
-from reproduction.checks import SURE, log_slope, select_rows
+from reproduction.checks import log_slope, select_rows
 from reproduction.drawing import Style, plot_series
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -52,54 +52,76 @@ def seed_factor(frame: pd.DataFrame) -> float:
     return 1.0 if frame["trainings"].min() > 5 else 1.5
 
 
-def error_of_mean(frame: pd.DataFrame, methods: Sequence[str], measure: str = "accuracy") -> float:
-    """Standard error of the difference of two methods' mean, common draws left aside.
+def tabulate(rows: pd.DataFrame, x: str, measure: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Accuracy, or log10 of the optimal gap, by x and method, and its standard errors."""
+    found, error = (
+        rows.pivot(index=x, columns="method", values=one)
+        for one in (measure, f"{measure}_std_error")
+    )
+    if measure == "accuracy":
+        return found, error
+    return np.log10(found), error / found / np.log(10)
 
-    Of the optimal gap it is that of the mean difference of its log10.
+
+def subtract_means(
+    table: tuple[pd.DataFrame, pd.DataFrame], other: str, words: dict[str, Any], sign: int = 1
+) -> tuple[float, dict[str, Any]]:
+    """Mean of WD-DP less that of another method, and its error, common draws left aside."""
+    found, errors = table
+    squares = (errors[[WEIGHTED, other]] ** 2).to_numpy().sum()
+    error = np.sqrt(squares) / len(errors)
+    return sign * (found[WEIGHTED] - found[other]).mean(), words | {"std_error": error}
+
+
+def furthest_change(found: pd.Series, error: pd.Series) -> tuple[float, float, float]:
+    """Change from the first place to the one furthest from it, its error, and that place.
+
+    >>> tried = pd.Series([0.8, 0.9, 0.75], index=[1, 3, 9])
+    >>> [round(one, 3) for one in furthest_change(tried, tried * 0 + 0.03)]
+    [0.1, 0.042, 3]
     """
-    frame = frame[frame["method"].isin(methods)]
-    errors = frame[f"{measure}_std_error"]
-    if measure == "optimal_gap":
-        errors = errors / frame[measure] / np.log(10)
-    return float(np.sqrt((errors**2).sum()) * len(methods) / len(errors))
+    change = found.iloc[1:] - found.iloc[0]
+    at = change.abs().idxmax()
+    return float(change[at]), float(np.hypot(error.iloc[0], error[at])), at
 
 
 def check_budgets(frame: pd.DataFrame) -> Found:
     """On each table WD-DP is above plain averaging, like the centralised method, and improves."""
     moves = {"tolerance": MOVES * seed_factor(frame)}
     moves_log = {"tolerance": MOVES_LOG * seed_factor(frame)}
-    pair = (WEIGHTED, PLAIN)
     ends = {"low": frame["epsilon"].min(), "high": frame["epsilon"].max()}
     for table, rows in frame.groupby("data"):
-        right, gap = (rows.pivot(index="epsilon", columns="method", values=v) for v in MEASURES)
-        logs = np.log10(gap)
         words = {"table": table, **ends}
-        least, least_log = (SURE * error_of_mean(rows, pair, measure) for measure in MEASURES)
-        yield "accuracy", (right[WEIGHTED] - right[PLAIN]).mean(), least, 1.0, words | moves
-        yield "gap", (logs[PLAIN] - logs[WEIGHTED]).mean(), least_log, 10.0, words | moves_log
-        yield "similar", (right[WEIGHTED] - right[CENTRAL]).mean(), words | moves
-        yield "similar_gap", (logs[CENTRAL] - logs[WEIGHTED]).mean(), words | moves_log
-        rise, fall = (
-            one[WEIGHTED][ends["high"]] - one[WEIGHTED][ends["low"]] for one in (right, logs)
-        )
-        yield "increases", rise, words | {"tolerance": 2 * moves["tolerance"]}
-        yield "decreases", fall, words | moves_log
+        accuracy, gap = (tabulate(rows, "epsilon", measure) for measure in MEASURES)
+        yield "accuracy", *subtract_means(accuracy, PLAIN, words | moves)
+        yield "gap", *subtract_means(gap, PLAIN, words | moves_log, sign=-1)
+        yield "similar", *subtract_means(accuracy, CENTRAL, words | moves)
+        yield "similar_gap", *subtract_means(gap, CENTRAL, words | moves_log, sign=-1)
+        for name, (found, error), wide in (
+            ("increases", accuracy, words | {"tolerance": 2 * moves["tolerance"]}),
+            ("decreases", gap, words | moves_log),
+        ):
+            change = found[WEIGHTED].iloc[-1] - found[WEIGHTED].iloc[0]
+            yield name, change, wide | {"std_error": np.hypot(*error[WEIGHTED].iloc[[0, -1]])}
 
 
 def check_skews(frame: pd.DataFrame) -> Found:
-    """On each table WD-DP is steady over u, and plain averaging falls."""
+    """On each table WD-DP is steady over u, and plain averaging moves more, either way."""
     frame = frame[frame["data"].isin(list(TABLES))]
-    moves = {"tolerance": MOVES * seed_factor(frame)}
-    moves_log = {"tolerance": MOVES_LOG * seed_factor(frame)}
+    factor = seed_factor(frame)
     for table, rows in frame.groupby("data"):
-        right, gap = (rows.pivot(index="skew", columns="method", values=v) for v in MEASURES)
-        falls = right.iloc[0] - right.iloc[-1]
-        grows = np.log10(gap.iloc[-1] / gap.iloc[0])
-        words = {"table": table, "last": right.index[-1]}
-        yield "steady", falls[WEIGHTED], words | moves
-        yield "steady_gap", grows[WEIGHTED], words | moves_log
-        yield "falls", falls[PLAIN] - falls[WEIGHTED], words | moves
-        yield "grows", grows[PLAIN] - grows[WEIGHTED], words | moves_log
+        for measure, steady, moves, tolerance in (
+            ("accuracy", "steady", "moves", MOVES),
+            ("optimal_gap", "steady_gap", "moves_gap", MOVES_LOG),
+        ):
+            found, error = tabulate(rows, "skew", measure)
+            (still, still_error, at), (plain, plain_error, _) = (
+                furthest_change(found[method], error[method]) for method in (WEIGHTED, PLAIN)
+            )
+            words = {"table": table, "at": at, "tolerance": tolerance * factor}
+            yield steady, still, words | {"std_error": still_error}
+            both = {"std_error": np.hypot(still_error, plain_error)}
+            yield moves, abs(plain) - abs(still), words | both
 
 
 def check_skews_and_adult(frame: pd.DataFrame) -> Found:
@@ -109,10 +131,13 @@ def check_skews_and_adult(frame: pd.DataFrame) -> Found:
     if own.empty:
         return
     ours = own.set_index(["method", "skew"])["accuracy"]
+    squares = own.set_index(["method", "skew"])["accuracy_std_error"] ** 2
     last = own["skew"].max()
     fell = ours[WEIGHTED, 1] - ours[WEIGHTED, last]
-    yield "adult_steady", fell
-    yield "adult_falls", ours[PLAIN, 1] - ours[PLAIN, last] - fell, {"name": PLAIN}
+    error = np.sqrt(squares[WEIGHTED, 1] + squares[WEIGHTED, last])
+    yield "adult_steady", fell, {"std_error": error}
+    words = {"name": PLAIN, "std_error": np.hypot(error, np.sqrt(squares[PLAIN, last]))}
+    yield "adult_falls", ours[PLAIN, 1] - ours[PLAIN, last] - fell, words
     for name, skew, known in ((WEIGHTED, 1, 0.825), (WEIGHTED, last, 0.822), (PLAIN, last, 0.760)):
         words = {"name": name, "skew": skew, "known": known}
         yield "adult", ours[name, skew], known - STEADY, known + STEADY, words

@@ -258,11 +258,13 @@ def compute_rivals(setting: Setting) -> pd.DataFrame:
 
 def check_rivals(frame: pd.DataFrame) -> Found:
     """Averaging by records against averaging alike, and each kind of noise against noisy steps."""
-    logs = np.log10(frame.set_index(["data", "weights", "epsilon", "method"])["optimal_gap"])
-    gaps = logs.unstack("method")
+    rows = frame.set_index(["data", "weights", "epsilon", "method"])
+    gaps = np.log10(rows["optimal_gap"]).unstack("method")
+    errors = rows["optimal_gap_std_error"] / rows["optimal_gap"] / np.log(10)
     gain = gaps.xs(PLAIN, level="weights") - gaps.xs(WEIGHTED, level="weights")
     for kind in KINDS:
-        yield "weights", gain[kind].mean(), {"kind": kind}
+        error = np.linalg.norm(errors.xs(kind, level="method")) / len(gain)
+        yield "weights", gain[kind].mean(), {"kind": kind, "std_error": error}
     ours = gaps.xs(WEIGHTED, level="weights")
     behind = ours.sub(ours[GRADIENT], axis=0).groupby("epsilon").mean()
     for kind in KINDS[1:]:

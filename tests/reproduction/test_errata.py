@@ -222,3 +222,15 @@ def test_a_table_without_a_loan_for_each_bank_is_not_possible(monkeypatch):
     )
     with pytest.raises(NotPossible, match="3 records are needed, and lending has 2 here"):
         list(walks.compute_moving_away(Setting(quick=True)))
+
+
+def test_a_strict_owner_costs_the_best_scenario_what_it_costs_the_second():
+    """In fractions, by hand: 1/0.1² + 2/10² over 3/10² is 10002/3, with whatever records."""
+    frame = pd.DataFrame(noise.compute_scenario_noise(Setting(quick=True)))
+    found = {name: value for name, value, *_ in noise.check_scenario_noise(frame)}
+    assert found["by_theorem_2"] == pytest.approx(10_002 / 3)
+    assert found["by_theorem_3"] == pytest.approx((10_002 / 3) ** 0.5)
+    assert found["as_second"] == pytest.approx(1)
+    assert found["joined"] == pytest.approx(10_002 / 2 * (200 / 201) ** 2)
+    hardly = [one[1] for one in noise.check_scenario_noise(frame) if one[0] == "hardly"]
+    assert hardly == pytest.approx([300 / 200.01] * 2)
