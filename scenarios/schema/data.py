@@ -127,7 +127,7 @@ class Data(Section):
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
     def check_kept(self, *, alone: bool = False) -> None:
-        """Refuse one check row alone and, unless only that is asked, those without public rows."""
+        """Refuse a single check row and, unless ``alone``, check rows without public rows."""
         if self.check_rows == 1 or (self.check_rows and not self.public_rows and not alone):
             why = "whose model is tried on them too"
             rule = f"must be 0, or at least 2 in addition to data.public_rows, {why}"
