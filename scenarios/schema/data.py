@@ -169,7 +169,7 @@ class Data(Section):
         return unit_of_privacy(self.person is not None, self.most_rows)
 
     def check_owners(self) -> None:
-        """Refuse records of owners that are told apart in no way, or in two."""
+        """Refuse data whose owners neither `split` nor `owner` names, or both."""
         self._exactly_one("split", "owner", "one way to tell the owners apart")
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:

@@ -111,14 +111,15 @@ class Scenario(TitledFile):
         return self._left_out
 
     def locate(self, file: str) -> Path:
-        """Path of a file that the scenario names; a relative one is meant from its folder."""
+        """Path of a file that the scenario names, relative to its folder."""
         return self.folder / home_expanded(file)
 
     @property
     def ways(self) -> tuple[Learning, ...]:
-        """Decided ways to train that are left open, and that need no more than sums if secure.
+        """Every way to train that the scenario leaves open.
 
-        Where the learner decides by released sums whether to buy, they are those that release them.
+        Under secure aggregation only those that need sums, and no single answers; where the learner
+        decides by released sums whether to buy, only those that release them.
         """
         decided = self.learning.decided
         if self.learner.go != "always":
