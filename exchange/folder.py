@@ -23,12 +23,9 @@ from learning.errors import InputError, describe_system_error
 CONTRACT = "contract.json"
 MODEL = "model.json"
 CLOSING = "closing.json"
-SETTLEMENT = "settlement.json"
-SETTLEMENT_PAGE = "settlement.html"
 ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
 QUESTION = re.compile(ROUND + r"\.query\.json")
 REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
-ACCEPTANCE = re.compile(r"[A-Za-z0-9-]+\.acceptance\.json")
 READABLE = 40  # letters of a name that its files show
 
 

@@ -32,7 +32,17 @@ from scenarios.studies.design_part import design_part
 from scenarios.studies.need import find_need, make_target, need_part
 
 
-class Comparison:
+class _Content:
+    """Facts that are looked up by name."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+
+class Comparison(_Content):
     """Alternatives side by side.
 
     ``comparison["vote"]`` and the like are the content of comparison.json.
@@ -41,12 +51,6 @@ class Comparison:
     ----------
     content: everything of comparison.json.
     """
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.content = content
-
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
 
     @property
     def alternatives(self) -> pd.DataFrame:
@@ -114,7 +118,7 @@ def _as_toml(value: Any) -> str:
     return toml_value(to_plain(value))
 
 
-class Design:
+class Design(_Content):
     """Offer that the learner should make.
 
     ``design["owners"]`` and the like are the content of design.json.
@@ -126,11 +130,8 @@ class Design:
     """
 
     def __init__(self, content: dict[str, Any], scenario: Scenario | None) -> None:
-        self.content = content
+        super().__init__(content)
         self.scenario = scenario
-
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
 
     @property
     def policies(self) -> pd.DataFrame:
@@ -207,7 +208,7 @@ def design(
     return Design(design_part(found, optimistic=optimistic), found.scenario)
 
 
-class Need:
+class Need(_Content):
     """What reaches an error or a gain with a chance: budgets, owners and money.
 
     ``need["ways"]`` and the like are its facts.
@@ -216,12 +217,6 @@ class Need:
     ----------
     content: facts of `scenarios.studies.need.need_part`.
     """
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.content = content
-
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
 
     @property
     def ways(self) -> pd.DataFrame:

@@ -132,7 +132,7 @@ def collect_loss_reports(scenario: Scenario, data: MarketData) -> LossReports | 
 
 
 def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
-    """Relative fitness of each owner's own model, as it can tell itself, (n_owners,).
+    """Relative fitness of each owner's own model, as that owner can estimate it, (n_owners,).
 
     Without public rows to try it on, or without records, an owner takes its records for ones like
     the others':

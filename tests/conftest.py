@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import dpmarket, write
+from listed import listed_tests
 from quick import quickly
 from written import write_table
 
@@ -24,10 +25,7 @@ __all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 REACH = ranges.REACH
 TESTS = Path(__file__).parent
-SLOW, LONG = (
-    frozenset((TESTS / name).read_text(encoding="utf-8").split("\n"))
-    for name in ("slow.txt", "long.txt")
-)
+SLOW, LONG = (frozenset(listed_tests(TESTS / name)) for name in ("slow.txt", "long.txt"))
 
 
 def pytest_collection(session: pytest.Session) -> None:

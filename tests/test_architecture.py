@@ -10,6 +10,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from listed import listed_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("learning", "market", "agents", "scenarios", "exchange", "reproduction")
@@ -339,7 +340,7 @@ def f():
 @pytest.mark.parametrize("listed", ["slow.txt", "long.txt"])
 def test_every_test_that_is_listed_is_there(listed):
     """By its name alone: a line with a case in brackets marks nothing."""
-    for line in (ROOT / "tests" / listed).read_text(encoding="utf-8").splitlines():
+    for line in listed_tests(ROOT / "tests" / listed):
         file, _, name = line.partition("::")
         code = (ROOT / file).read_text(encoding="utf-8")
         assert re.search(rf"^\s*(def|class) {re.escape(name.split('.')[-1])}\b[(:]", code, re.M), line

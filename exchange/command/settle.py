@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scenarios.model_file import HandedOver
 
 REFUTED = 3
+SETTLEMENT = "settlement.json"
+SETTLEMENT_PAGE = "settlement.html"
 
 
 @declare_command
@@ -114,7 +116,6 @@ def write_settlement(content: Mapping[str, Any], folder: Path) -> Path:
     InputError
         If the disk refuses.
     """
-    from exchange.folder import SETTLEMENT, SETTLEMENT_PAGE
     from learning.canonical import encode_canonical, write_atomically
     from scenarios.output.folders import write_together
     from scenarios.report.figure_settlement import settlement_page
@@ -128,7 +129,6 @@ def write_settlement(content: Mapping[str, Any], folder: Path) -> Path:
 
 def check_folder(folder: Path, key: str) -> None:
     """Refuse a place for a settlement that is no folder, or holds other files of its names."""
-    from exchange.folder import SETTLEMENT, SETTLEMENT_PAGE
     from exchange.learner.settling import FORMAT
     from learning.canonical import parse_canonical, read_bytes
 

@@ -6,6 +6,7 @@ answers, compute the model, and check the settlement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from exchange.contract import Contract
 from exchange.folder import (
-    ACCEPTANCE,
     QUESTION,
     REPLY,
     answer_name,
@@ -43,6 +43,8 @@ from exchange.sealing import ORDER, SUITE, bind_answer
 from exchange.signing import PartyKey
 from learning.canonical import encode_canonical, read_bytes, sha256_digest
 from learning.errors import InputError
+
+ACCEPTANCE = re.compile(r"[A-Za-z0-9-]+\.acceptance\.json")
 
 
 @dataclass(frozen=True)

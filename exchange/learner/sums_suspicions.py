@@ -149,7 +149,7 @@ def reach_in_direction(mechanism: Mechanism, width: int, level: float) -> float:
 
 
 def reach_of_matrix(mechanism: Mechanism, width: int, level: float) -> float:
-    """Bound on -(smallest eigenvalue) of symmetric noise of scale 1, but for a chance ``level``.
+    """Bound -(smallest eigenvalue) of symmetric noise of scale 1, with probability 1 - ``level``.
 
     The noise is on the coordinates of `flatten_moments`, and no longer than these.
     """

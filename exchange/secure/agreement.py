@@ -64,7 +64,7 @@ def noise_part(agreed: AggregationTerms, owners: int) -> NoisePart:
 def rho_against(
     coordinates: PublicCoordinates, owner: OwnerTerms, part: NoisePart, parts: int
 ) -> float:
-    """Compute the cost of the total, rho, to who does not know so many parts of the noise."""
+    """Cost of the total, rho, to an onlooker who lacks ``parts`` parts of the noise."""
     distance = joint_distance(coordinates, owner.records)
     return part.rho(distance, len(joint_weights(coordinates)), parts)
 

@@ -126,7 +126,7 @@ def trace_by_stretch(task: Task, point: Array, sample: PublicSample) -> Array:
 def shorten(
     task: Task, point: Array, sample: PublicSample, longer: float
 ) -> tuple[Array, Array, Array]:
-    """Public rows so many times as long: whole (n, p), shortened, and the targets of these (n,)."""
+    """Public rows, ``longer`` times as long: whole (n, p), shortened, and their targets (n,)."""
     coordinates = task.coordinates
     scores = coordinates.scores
     assert scores is not None

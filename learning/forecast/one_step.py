@@ -258,5 +258,5 @@ def geometric_mean(values: Array, axis: int) -> Array:
 
 
 def noise_shares(width: int) -> Array:
-    """Shares of the noise that are tried of a model of so many parameters."""
+    """Shares of the noise to try for a model of ``width`` parameters."""
     return thin_out(SHARES, LEAST_SHARES, width)

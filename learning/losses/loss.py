@@ -67,6 +67,7 @@ class Loss(Slopes, Declaration):
     Beside those of `Slopes`:
 
     curvature : its largest second derivative, where it has one.
+    curved : whether a record has a curvature at the start, so that Newton's step is defined there.
     certified : whether the minimum of the cost is known; of a cost that is not convex only the best
         found is.
     kinked : whether its slope jumps, so that a mean over few records is unlike one over many;
@@ -77,6 +78,7 @@ class Loss(Slopes, Declaration):
 
     where: ClassVar[str] = "learning"
     curvature: ClassVar[float] = 1.0
+    curved: ClassVar[bool] = False
     certified: ClassVar[bool] = True
     kinked: ClassVar[bool] = False
     costly: ClassVar[bool] = False

@@ -36,6 +36,7 @@ class Logistic(LogisticSlopes, Loss):
     """log(1 + exp(-t)) with t = y theta'x."""
 
     curvature: ClassVar[float] = 0.25
+    curved: ClassVar[bool] = True
     measure: ClassVar[str] = "mean logistic loss"
 
     def value(self, t: Any) -> Any:
@@ -65,6 +66,7 @@ LOGISTIC = Logistic()
 class Hinge(HingeSlopes, Loss):
     """max(0, 1 - t) with t = y theta'x."""
 
+    curved: ClassVar[bool] = True
     kinked: ClassVar[bool] = True
     measure: ClassVar[str] = "mean hinge loss"
 

@@ -83,7 +83,6 @@ class Slopes:
     linear : whether the prediction is theta'x.
     quadratic : whether sums over an owner's records replace them, and the exact law of training
         holds.
-    curved : whether a record has a curvature at the start, so that Newton's step is defined there.
     steepest : the largest slope in t.
     clips_gradients : whether a record's gradient is always clipped, and never the record
         (`PublicCoordinates.clips_gradients`).
@@ -93,7 +92,6 @@ class Slopes:
     labels: ClassVar[bool] = True
     linear: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
-    curved: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
     clips_gradients: ClassVar[bool] = False
 
@@ -131,7 +129,6 @@ class SquaredSlopes(Slopes):
     name: ClassVar[str] = "squared"
     labels: ClassVar[bool] = False
     quadratic: ClassVar[bool] = True
-    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """2 t."""
@@ -148,7 +145,6 @@ class LogisticSlopes(Slopes):
     """Slopes of log(1 + exp(-t)) with t = y theta'x."""
 
     name: ClassVar[str] = "logistic"
-    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """-1/(1 + exp(t))."""
@@ -159,7 +155,6 @@ class HingeSlopes(Slopes):
     """Slopes of max(0, 1 - t) with t = y theta'x."""
 
     name: ClassVar[str] = "hinge"
-    curved: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:
         """-1 below the kink, 0 from there on."""

@@ -74,6 +74,7 @@ class Squared(SquaredSlopes, Loss):
     """(theta'x - y)^2, of a number y."""
 
     curvature: ClassVar[float] = 2.0
+    curved: ClassVar[bool] = True
     measure: ClassVar[str] = "mean squared error"
 
     def value(self, t: Any) -> Any:

@@ -68,7 +68,7 @@ class NoisePart:
         return Fraction(distance) / Fraction(self.step) + root_above(count)
 
     def rho(self, distance: float, count: int, parts: int) -> float:
-        """Cost (zCDP) of the total to who does not know so many parts, rounded up.
+        """Cost (zCDP) of the total to an onlooker who lacks ``parts`` parts, rounded up.
 
         It is inf of no parts, and of several whose scale is below 1/2, where nothing is proved.
         """

@@ -38,7 +38,7 @@ def kinds_of(name: str) -> tuple[type[Mechanism], ...]:
 
 
 def all_widen(name: str) -> bool:
-    """Test whether further noise makes the noise of that name what a smaller budget has."""
+    """Test whether more noise of that name is what it adds at a smaller budget."""
     return all(kind.widens for kind in kinds_of(name))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.clipping import PARTS, RECORD, ClippedBy
-from learning.losses.slopes import Slopes
+from learning.losses.loss import Loss
 from learning.registry import Registry
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Algorithm:
         """True if the paper states a step-size constant."""
         return self.published_formulas
 
-    def trains(self, loss: Slopes) -> bool:
+    def trains(self, loss: Loss) -> bool:
         """Test whether it trains under a loss: by steps under any, by sums where they exist."""
         if self.takes_steps:
             return True

@@ -17,7 +17,7 @@ from scenarios.result import to_plain
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
-from scenarios.summary.market import certificate_part, promised_part
+from scenarios.summary.market import certificate_part, money_columns, promised_part
 from scenarios.summary.worth import terms_part, worth_columns
 
 CURVES = 12  # owners whose payoff curves are drawn; points of each
@@ -63,18 +63,11 @@ class Round:
     @cached_property
     def owners(self) -> list[dict[str, Any]]:
         """A row for each owner: its name, records, budget, and its money by part."""
-        have = self.run.accounts
         columns = {
             "name": self.run.data.names,
             "records": self.run.data.sizes.astype(int),
-            "epsilon": to_plain(have.epsilon),
-            "payment": have.payments,
-            "privacy_cost": have.costs - have.taxes,
-            "tax": have.taxes,
-            "benefit": have.benefits,
-            "transfer": have.transfers,
-            "spillover": have.spillovers,
-            "surplus": have.surplus,
+            "epsilon": to_plain(self.run.accounts.epsilon),
+            **money_columns(self.run),
         }
         return rows_of(columns)
 

@@ -315,7 +315,7 @@ class Sliders:
 
 
 def scale_value(base: Any, given: float) -> Any:
-    """Return the number moved to; or numbers all so many times as large."""
+    """Return the given number; where the base is a list, the base times it."""
     if np.ndim(base) == 0:
         return given
     return [float(f"{given * value:.6g}") for value in base]

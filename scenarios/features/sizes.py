@@ -61,7 +61,7 @@ class SizesAlone(Feature):
             raise InputError("data.public_rows", rule, 0, "Leave it out to take every row.")
 
     def check_unused(self, scenario: Scenario) -> None:
-        """Refuse public rows that leave none to owners, and owners told apart in no way or two."""
+        """Refuse owners that are not named in one way, and public rows that leave them none."""
         scenario.data.check_owners()
         if scenario.data.public_rows == "all":
             rule = "must be a number, so that rows remain for the owners"

@@ -210,7 +210,7 @@ def knows_value(result: Content) -> bool:
 
 
 def assumes_money(result: Content) -> bool:
-    """Test whether a figure that payments rest on is assumed, and stated by nobody."""
+    """Test whether any figure that payments depend on is an assumption."""
     assumed = (result.get("inputs") or {}).get("assumed") or ()
     return any(key.split(".")[0] in ("owners", "policy") for key in assumed)
 

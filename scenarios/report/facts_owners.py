@@ -49,7 +49,7 @@ def group_alike(owners: Iterable[Content]) -> list[list[Content]]:
 
 
 def name_alike(names: Sequence[str], letters: int) -> str:
-    """Name owners who are shown as one: as many of them as so many letters hold, at least one.
+    """Name owners who are shown as one: as many as fit into ``letters`` letters, at least one.
 
     >>> name_alike(["North", "South", "East"], 24), name_alike(list("ABCDE"), 17)
     ('North, South and East', 'A, B and 3 others')

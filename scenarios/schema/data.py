@@ -127,7 +127,7 @@ class Data(Section):
             raise InputError("data.names", rule, f"{len(self.names)} names")
 
     def check_kept(self, *, alone: bool = False) -> None:
-        """Refuse one check row alone and, unless only that is asked, those without public rows."""
+        """Refuse a single check row and, unless ``alone``, check rows without public rows."""
         if self.check_rows == 1 or (self.check_rows and not self.public_rows and not alone):
             why = "whose model is tried on them too"
             rule = f"must be 0, or at least 2 in addition to data.public_rows, {why}"
@@ -169,7 +169,7 @@ class Data(Section):
         return unit_of_privacy(self.person is not None, self.most_rows)
 
     def check_owners(self) -> None:
-        """Refuse records of owners that are told apart in no way, or in two."""
+        """Refuse data whose owners neither `split` nor `owner` names, or both."""
         self._exactly_one("split", "owner", "one way to tell the owners apart")
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin
 
 import numpy as np
+from annotated_types import Ge, Le
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -476,3 +477,15 @@ def toml_key(key: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_-]+", key):
         return key
     return toml_text(key)
+
+
+class TitledFile(Section):
+    """What every file of a market begins with."""
+
+    title: str = ""
+    """The title of the report."""
+    currency: ShortText | None = None
+    """The currency, such as "EUR", shown with every amount; without it, plain numbers."""
+    seed: Annotated[int, Ge(0), Le(10**15)] = 0
+    """The seed of every random draw. The same seed gives the same bytes on one kind of
+    processor."""

@@ -20,7 +20,7 @@ from scenarios.schema.fields import (
     Budgets,
     Names,
     Section,
-    ShortText,
+    TitledFile,
     in_order,
     one_known,
     toml_lines,
@@ -119,16 +119,9 @@ class GamePlay(Section):
     """Play rests when no owner moves by more than this part of its ε."""
 
 
-class GameFile(Section):
+class GameFile(TitledFile):
     """A game as written in its file, every default filled in."""
 
-    title: str = ""
-    """The title of the report."""
-    currency: ShortText | None = None
-    """The currency, such as "EUR", shown with every amount; without it, plain numbers."""
-    seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """The seed of every random draw. The same seed gives the same bytes on one kind of
-    processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
     policy: Annotated[Any, NamedTable("policy")] = Field(
         description="Add a table [policy] with its kind."

@@ -198,9 +198,9 @@ class DeclaredSection(Section):
         left_out: Sequence[str] = (),
         seed: int = 0,
     ) -> Self:
-        """As of every table, with each owner's own number in the place of a law.
+        """List values as every table does; a law is replaced by each owner's draw from it.
 
-        Its median where nobody is known.
+        Where the owners are not known, it is replaced by its median.
         """
         table: Self = draw_table(self, names, where, seed)
         return super(DeclaredSection, table).listed(names, where, left_out)

@@ -220,7 +220,7 @@ class Learning(Section):
 
     @property
     def widens(self) -> bool:
-        """Test whether noise of the named mechanism becomes that of a smaller budget by more."""
+        """Test whether more noise of the mechanism is what it adds at a smaller budget."""
         return all_widen(self.mechanism)
 
     @property
@@ -237,7 +237,7 @@ class Learning(Section):
 
     @property
     def by_law(self) -> bool:
-        """Test whether the exact law may tell, however it comes to be trained."""
+        """Test whether an exact law forecasts training, under every way that is left open."""
         return all(one.settings.keeps_sums and one.trains_by.exact for one in self.decided)
 
     @property
@@ -301,8 +301,8 @@ class Learning(Section):
     def _list_clippings(self, algorithm: Algorithm) -> Sequence[str]:
         """Clippings to compare; under a loss with kinks, of records alone.
 
-        Each of its gradients that is not 0 is as long as its record: clipping it lowers no bound,
-        and what rehearsals told of it was better than what was trained.
+        There a gradient is 0 or as long as its record, so that clipping it lowers no bound, and
+        rehearsals promised more of it than training kept.
         """
         if self.clipping != BEST:
             return [self.clipping]
@@ -310,7 +310,7 @@ class Learning(Section):
 
     @property
     def settings(self) -> Settings:
-        """The same as the planner takes it: None is left to it, and a clip of inf cuts nothing."""
+        """Settings of the planner: None is left to the planner, and a clip of inf cuts nothing."""
         chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
         left = {OPTIMAL: None, "none": math.inf}
         chosen = {name: left.get(value, value) for name, value in chosen.items()}

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from annotated_types import Ge, Le
 from pydantic import Field, PrivateAttr, create_model, model_validator
 
 from learning.collected_errors import collect_errors
@@ -25,8 +24,7 @@ from scenarios.schema.data import Data
 from scenarios.schema.fields import (
     OPTIMAL,
     ColumnLabels,
-    Section,
-    ShortText,
+    TitledFile,
     names_with,
     quote_choices,
     toml_lines,
@@ -61,20 +59,13 @@ ORDER = (
 )
 
 
-class Scenario(Section):
+class Scenario(TitledFile):
     """A market as written in a scenario file, every default filled in.
 
     `scenario_model` adds the keys of the market features. ``folder`` is the folder relative paths
     in the file resolve against; it is no key of the file.
     """
 
-    title: str = ""
-    """The title of the report."""
-    currency: ShortText | None = None
-    """The currency, such as "EUR", shown with every amount; without it, plain numbers."""
-    seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """The seed of every random draw. The same seed gives the same bytes on one kind of
-    processor."""
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Field(default_factory=Learning)
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
@@ -120,14 +111,15 @@ class Scenario(Section):
         return self._left_out
 
     def locate(self, file: str) -> Path:
-        """Path of a file that the scenario names; a relative one is meant from its folder."""
+        """Path of a file that the scenario names, relative to its folder."""
         return self.folder / home_expanded(file)
 
     @property
     def ways(self) -> tuple[Learning, ...]:
-        """Decided ways to train that are left open, and that need no more than sums if secure.
+        """Every way to train that the scenario leaves open.
 
-        Where the learner decides by released sums whether to buy, they are those that release them.
+        Under secure aggregation only those that need sums, and no single answers; where the learner
+        decides by released sums whether to buy, only those that release them.
         """
         decided = self.learning.decided
         if self.learner.go != "always":

@@ -73,6 +73,20 @@ def owners_part(
     return rows_of(columns)
 
 
+def money_columns(run: Run) -> dict[str, Any]:
+    """Columns of each owner's money by part, by name."""
+    have = run.accounts
+    return {
+        "payment": have.payments,
+        "privacy_cost": have.costs - have.taxes,
+        "tax": have.taxes,
+        "benefit": have.benefits,
+        "transfer": have.transfers,
+        "spillover": have.spillovers,
+        "surplus": have.surplus,
+    }
+
+
 def account_columns(run: Run, claims: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Columns of what each owner sells, is paid, loses and has in the end, by name."""
     have = run.accounts
@@ -87,13 +101,7 @@ def account_columns(run: Run, claims: Sequence[dict[str, Any]]) -> dict[str, Any
         "epsilon": have.epsilon,
         **worth_columns(run),
         "claimed_epsilon": claimed,
-        "payment": have.payments,
-        "privacy_cost": have.costs - have.taxes,
-        "tax": have.taxes,
-        "benefit": have.benefits,
-        "transfer": have.transfers,
-        "spillover": have.spillovers,
-        "surplus": have.surplus,
+        **money_columns(run),
         "outside_option": out,
         "rational": individually_rational(
             have.surplus - out, have.payments, have.costs, have.transfers, out
