@@ -200,7 +200,8 @@ class FitnessForecast:
             value = value + self.dispersion * between * self.weighting.record_shift(columns)
         if self.may_abstain:
             value = np.minimum(value, self.outside)
-        return np.where(self.weighting.has_answers(columns), value, self.outside)
+        answered = self.weighting.has_answers(columns)
+        return value if answered.all() else np.where(answered, value, self.outside)
 
     def partial_cost(self, sums: ArrayLike | Columns) -> Array:
         """Cost, on all owners, of the optimum of a part of them or of other weights."""
@@ -225,7 +226,7 @@ class FitnessForecast:
         epsilon = np.asarray(epsilon, dtype=float)
         columns = _split_columns(sums)
         sharing = epsilon > 0
-        safe = np.where(sharing, epsilon, 1.0)
+        safe = epsilon if sharing.all() else np.where(sharing, epsilon, 1.0)
         sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
         term = np.zeros(())
         if self.weighting.needs_terms:

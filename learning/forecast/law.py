@@ -33,6 +33,7 @@ HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step sizes tried, over 1/(largest curvature)
 LEAST_STEPS = 25  # of them, with a wide model
 NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
+MANY = 1000  # points of a curve, of which it is worth asking whether one piece has them all
 
 PlanKey = tuple[Returned, int, float, float]  # point returned, horizon, step size, growth of shares
 
@@ -307,6 +308,34 @@ def with_printed_step(
     return replace(inputs, settings=replace(settings, step_size=step))
 
 
+class Pieces:
+    """A piecewise polynomial, evaluated at once where many points (...) meet one piece only.
+
+    Its nodes x and coefficients c are SciPy's.
+    """
+
+    def __init__(self, curve: scipy.interpolate.PPoly) -> None:
+        self.curve = curve
+        self.x = curve.x
+        self.c = curve.c
+
+    def __call__(self, at: Array) -> Array:
+        if at.size > MANY:
+            first, last = self.x.searchsorted((at.min(), at.max()), side="right") - 1
+            if 0 <= first == last < len(self.x) - 1:
+                return self._evaluate_piece(first, at)
+        return np.asarray(self.curve(at.T).T)  # as they lie in memory
+
+    def _evaluate_piece(self, piece: int, at: Array) -> Array:
+        step = at - self.x[piece]
+        *rising, value = self.c[:, piece]
+        power = step
+        for factor in reversed(rising):
+            value = value + factor * power
+            power = power * step
+        return value
+
+
 @dataclass(frozen=True)
 class Envelope:
     """Lowest line at each noise, smoothed between nodes (monotone cubic in log-log).
@@ -327,7 +356,7 @@ class Envelope:
     bias: float
     line_slope: float
     ceiling: float
-    curve: scipy.interpolate.PchipInterpolator | None = field(default=None, repr=False)
+    curve: Pieces | None = field(default=None, repr=False)
     low: float = 0.0
     high: float = np.inf
 
@@ -355,14 +384,14 @@ class Envelope:
     def through_nodes(cls, nodes: Array, values: Array, bias: float, ceiling: float) -> Envelope:
         """Monotone curve through values at noise ``nodes``; ``bias`` is the value at none."""
         heights = np.log(np.minimum(values, ceiling))
-        curve = scipy.interpolate.PchipInterpolator(np.log(nodes), heights)
+        curve = Pieces(scipy.interpolate.PchipInterpolator(np.log(nodes), heights))
         return cls(bias, 0.0, ceiling, curve, float(nodes[0]), float(nodes[-1]))
 
     @cached_property
-    def derivative(self) -> scipy.interpolate.PchipInterpolator:
+    def derivative(self) -> Pieces:
         """Derivative of the curve."""
         assert self.curve is not None
-        return self.curve.derivative()
+        return Pieces(self.curve.curve.derivative())
 
     def value(self, noise: ArrayLike) -> Array:
         """Relative fitness at a noise (...)."""
@@ -393,6 +422,8 @@ class Envelope:
 
     def _extend_curve(self, noise: Array, value: Array) -> Array:
         """Continue the curve's value (...) below its first node and beyond its last."""
+        if noise.size and noise.min() >= self.low and noise.max() <= self.high:
+            return value
         below = self.bias + (value - self.bias) * (noise / self.low)
         value = np.where(noise < self.low, below, value)
         if not np.isfinite(self.ceiling):

@@ -76,7 +76,8 @@ class Weighting(ABC):
 
     def raw_weights(self, answers: Answers) -> Array:
         """Raw weights w, 0 of owners that do not share."""
-        return np.where(answers.sharing, self.weight_rule(answers.term, answers.sizes), 0.0)
+        raw = self.weight_rule(answers.term, answers.sizes)
+        return raw if answers.sharing.all() else np.where(answers.sharing, raw, 0.0)
 
     def answer_weights(self, answers: Answers) -> Array:
         """Weights q, (n_owners,); they sum to 1, or are all 0 where no owner shares."""

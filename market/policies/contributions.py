@@ -61,8 +61,8 @@ class Marginal(Policy):
         else:
             reference = deviations.fitness_without
         rate = column(self.share, epsilon) * deviations.game.value
-        fee = column(self.fee, epsilon) * (epsilon > 0)
-        return rate * (reference - deviations.fitness(epsilon)) - fee
+        paid = rate * (reference - deviations.fitness(epsilon))
+        return paid - column(self.fee, epsilon) * (epsilon > 0) if np.any(self.fee) else paid
 
     def marginal_payments(self, epsilon: Array, deviations: Deviations) -> Array:
         rate = -column(self.share, epsilon) * deviations.game.value

@@ -3,12 +3,20 @@
 import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
+from scipy.interpolate import PchipInterpolator
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
-from learning.forecast.law import Envelope, PlanSet, make_plan_set, oracle_problem
+from learning.forecast.law import (
+    MANY,
+    Envelope,
+    Pieces,
+    PlanSet,
+    make_plan_set,
+    oracle_problem,
+)
 from learning.forecast.public_sample import PublicSample, dispersion
 from learning.losses.squared import Fitness
 from learning.losses.statistics import squared_statistics
@@ -271,3 +279,12 @@ def test_a_part_of_the_owners_makes_a_worse_model_for_all():
             assert planner.at([np.inf] * 3) < 1e-6
             told.append(planner.at([np.inf, np.inf, 0.0]))
     assert np.mean(told) == pytest.approx(np.mean(measured), rel=0.1)
+
+
+@pytest.mark.parametrize("ends", [(2.0, 2.9), (1.5, 2.9), (3.0, 3.5), (-1.0, -0.5)])
+def test_many_points_of_a_curve_have_the_values_that_scipy_gives(ends):
+    """One piece has them all, several have them, or none."""
+    curve = PchipInterpolator(np.arange(4.0), [0.1, 0.7, 1.0, 3.0])
+    at = np.linspace(*ends, 2 * MANY).reshape(2, -1).T
+    for made in (curve, curve.derivative()):
+        np.testing.assert_allclose(Pieces(made)(at), made(at), rtol=1e-14)
