@@ -122,12 +122,12 @@ def print_forecast(
         error = f"+- {format_percent(oracle['std_error'])} (std. error)"
     own = {"public": "on its public rows"}.get(part["basis"], "from its start")
     zero = f"relative fitness (0 = the {best_short(planner.coordinates.loss)})"
-    made = f"{render_phrase('learning', 'made_by', part['kind'])}, {part['basis']} basis"
+    made = render_phrase("learning", "forecast_made", part)
     interval = render_phrase("model", "interval", part)
     alone = format_interval(*prediction.outside_interval(), show=format_percent)
     rows = PlainTable("", zero, "value", "interval")
     fitness = format_percent(part["relative_fitness"])
-    rows.add_row(f"model at these budgets ({made})", fitness, interval)
+    rows.add_row(f"model at these budgets, {made}", fitness, interval)
     rows.add_row("  of this, error without noise", format_percent(part["bias"]))
     rows.add_row("  of this, error from noise", format_percent(part["noise"]))
     if oracle:

@@ -40,13 +40,6 @@ def describe_measure(loss: Loss) -> str:
     return loss.measure or f"mean {loss.name} loss"
 
 
-def describe_best(loss: Loss) -> str:
-    """Name the error that relative fitness is counted from."""
-    if loss.certified:
-        return f"the best possible {describe_measure(loss)}"
-    return f"the best {describe_measure(loss)} found"
-
-
 def best_short(loss: Loss) -> str:
     """Name the best model in two words; of networks only the best found is known."""
     return {True: "best possible", False: "best found"}[bool(loss.certified)]

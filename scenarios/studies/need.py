@@ -346,8 +346,9 @@ def not_reached(search: Search, tried: list[Way]) -> InputError:
     show = format_percent if target.kind == "fitness" else format_number
     loss = show(-best.loss if target.kind == "gain" else best.loss)
     bound = "at most" if target.kind == "gain" else "at least"
-    rule = f"must be {bound} {loss} to be reached with a chance of {sure}"
-    found = f"{show(target.amount)}, whose chance is {format_percent(most.chance, 2)} at best"
+    less = "larger" if target.kind == "gain" else "smaller"
+    rule = f"must be {bound} {loss}: nothing {less} has a chance of {sure}"
+    found = f"{show(target.amount)}, with a chance of at most {format_percent(most.chance, 2)}"
     easier = "smaller" if target.kind == "gain" else "larger"
     remedy = f"Ask for a {easier} {target.kind}, or a lower --chance."
     return InputError(f"--{target.kind}", rule, found, remedy)

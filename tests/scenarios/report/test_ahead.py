@@ -27,9 +27,9 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
         (("learning.theta_max=none", "learning.gradient_bound=3"),
          ("limits, if no record's gradient is larger than the 3 given (the run computes the guarantee of this noise),",), ()),
         (("owners.report=0.05",), ("0.05 of it on a report of its losses",), ()),
-        (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise with the best forecast",), ()),
+        (("learning.mechanism=best", "learning.delta=1e-6"), ("with the kind of noise that has the smallest forecast error",), ()),
         (("learning.mechanism=best", "learning.algorithm=best"),
-         ("rehearses 4 protocols", "averaged, sgd2, adassp or one_step, whichever algorithm has the best forecast"), ("delta",)),
+         ("rehearses 4 protocols", "averaged, sgd2, adassp or one_step asks for, whichever algorithm has the smallest forecast error"), ("delta",)),
     ],
 )  # fmt: skip
 def test_what_leaves_each_owner_is_told(dpmarket, write, changes, said, unsaid):
