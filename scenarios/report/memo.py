@@ -167,7 +167,8 @@ def _model_lines(content: Content, subject: str) -> tuple[str, ...]:
     result = _result_of(content)
     if not result.get("errors"):
         return ()
-    return tuple(render_phrase("errors", part, result) for part in ("headline", "privilege"))
+    privilege = render_phrase("errors", "privilege", result, True)
+    return render_phrase("errors", "headline", result), privilege
 
 
 def _errors_table(result: Content) -> Table:
