@@ -168,7 +168,8 @@ def _model_lines(content: Content, subject: str) -> tuple[str, ...]:
     if not result.get("errors"):
         return ()
     privilege = render_phrase("errors", "privilege", result, True)
-    return render_phrase("errors", "headline", result), privilege
+    above = (render_phrase("errors", part, result) for part in ("headline", "cut_targets"))
+    return tuple(filter(None, (*above, privilege)))
 
 
 def _errors_table(result: Content) -> Table:
