@@ -167,7 +167,9 @@ def _model_lines(content: Content, subject: str) -> tuple[str, ...]:
     result = _result_of(content)
     if not result.get("errors"):
         return ()
-    return tuple(render_phrase("errors", part, result) for part in ("headline", "privilege"))
+    privilege = render_phrase("errors", "privilege", result, True)
+    above = (render_phrase("errors", part, result) for part in ("headline", "cut_targets"))
+    return tuple(filter(None, (*above, privilege)))
 
 
 def _errors_table(result: Content) -> Table:

@@ -92,6 +92,27 @@ def test_word_files_carry_the_date_of_the_memo():
     assert {one.date_time[0] for one in zipfile.ZipFile(io.BytesIO(raw)).infolist()} == {1980}
 
 
+def test_the_note_before_the_table_names_its_last_models():
+    """After a sentence that ends with guessing, "the last two" would be the wrong ones."""
+    alone = result()
+    alone["errors"]["measured"]["every_column"] = None
+    for content, last in ((result(), "two models"), (alone, "model")):
+        model = make_memo(content, DAY).sections[1]
+        assert "guessing" in model.paragraphs[0]
+        assert f"can train the last {last} of the table:" in model.paragraphs[1]
+
+
+def test_a_memo_says_what_errors_are_against_targets_that_training_cuts():
+    content = result()
+    uncut = {"trained": {"mean": 5.917}, "outside": 5.915, "constant": {"error": 6.936}}
+    content["errors"]["measured"] |= {"cut": 0.0118, "uncut": uncut}
+    told = make_memo(content, DAY).sections[1].paragraphs[1].replace("\u00a0", " ")
+    assert told.startswith("In 1.18 % of these rows the target lies outside")
+    assert "the market's model has 5.917, the learner's own 5.915 and guessing 6.936." in told
+    content["errors"]["measured"] |= {"cut": 0.0, "uncut": None}
+    assert not any("as they are" in one for one in make_memo(content, DAY).sections[1].paragraphs)
+
+
 def test_money_adds_up_down_each_column_and_along_each_row():
     owners = [
         {"payment": 2000 / 3, "privacy_cost": 100 / 7 * i, "benefit": 1 / 3, "tax": i / 11}
