@@ -324,8 +324,7 @@ class DecisionStudy:
             with np.errstate(over="ignore", invalid="ignore"):
                 fitness.append([np.mean(cost.relative(one)) for one in held])
             own_rows.append(alone)
-        own_costs = np.mean(own_rows, axis=0)
-        own_there = [one @ other for one, other in zip(own_rows, others, strict=True)]
+        own_costs, own_there = self.judge_own(own_rows, others)
         scale = self.draw_unseen(own_costs)
         sound = np.isfinite(fitness).all(axis=0)
         found = np.array(fitness)[:, sound]
@@ -337,8 +336,25 @@ class DecisionStudy:
             "costs_there": np.array(there)[:, sound] * scale[:, None],
             "own": np.array([own_fitness.mean(), own_costs.mean()]),
             "own_fitness": own_fitness,
-            "own_costs": np.array(own_there) * scale,
+            "own_costs": own_there * scale,
         }
+
+    def judge_own(self, own: Sequence[Array], others: Sequence[Array]) -> tuple[Array, Array]:
+        """Judge the learner's own model: its cost on each row, (n,), and in each world, (m,).
+
+        The public model is judged on rows that are left out of its fit. Worlds lie about that, as
+        costs of models of bootstrap samples, ``own``, (n,) each, do about their mean.
+
+        Parameters
+        ----------
+        others : weights of the rows in each world, (n,) each.
+        """
+        known = np.mean(own, axis=0)
+        there = np.array([one @ other for one, other in zip(own, others, strict=True)])
+        if len(self.chosen) == 1 or not self.left_out.any():
+            return known, there
+        left = np.mean([self.best_costs(rows, unseen=1.0) for rows in self.chosen], axis=0)
+        return left, there * left.mean() / max(known.mean(), LEAST)
 
     @cached_property
     def fresh(self) -> tuple[Array, Array]:
@@ -409,18 +425,22 @@ class DecisionStudy:
             total += self.decisions.costs(scores >= thresholds, expected).sum(axis=0)
         return total / max(len(sound), 1)
 
-    def best_costs(self, rows: NDArray[np.intp]) -> Array:
+    def best_costs(self, rows: NDArray[np.intp], unseen: float = 0.5) -> Array:
         """Cost of the best model's decisions on each row, (n,), its threshold chosen on ``rows``.
 
         Each row represents others like it (`alarm_chances`), which the model was not fitted to.
-        Half of `left_out` is taken off: rows then look, to first order, as well decided by the
-        public model as fresh rows by the best, as of squared residuals inflation leaves half
-        (`PublicSample`).
+
+        Parameters
+        ----------
+        unseen : part of `left_out` that is taken off. All of it shows the public model as fresh
+            rows do; at half of it, rows look, to first order, as well decided by the public model
+            as fresh rows by the best, as of squared residuals inflation leaves half
+            (`PublicSample`).
         """
         shown = self.rehearsal
         scores = shown.loss.predicted(shown.x, shown.cost.minimiser[None])
         threshold = self.decisions.thresholds(scores[:, rows], shown.y[rows])[:, None]
-        beyond = scores - shown.y * self.left_out / 2 - threshold
+        beyond = scores - unseen * shown.y * self.left_out - threshold
         return self.decisions.costs(alarm_chances(beyond, shown.y), shown.y)[0]
 
 
