@@ -219,6 +219,11 @@ def wrong_labels(rows):
     found = []
     everybody = rare_labels(50_000, rng)
     best = Logistic().fit(*everybody, 1e-3)[0]
+
+    def wrong(models):
+        return np.mean(everybody[0] @ models.T * everybody[1][:, None] < 0)
+
+    best_wrong, noisy_wrong = wrong(best[None]), wrong(best + noise)
     for _ in range(60):
         x, y = rare_labels(rows, rng)
         cost = Logistic().fitness([(x, y)], 1e-3)
@@ -236,11 +241,7 @@ def wrong_labels(rows):
         known, worlds = study.judge_own(alone, [np.full(rows, 1 / rows)] * 4)
         assert worlds.mean() == pytest.approx(known.mean())
         noisy, best_shown, _ = np.mean(costs, axis=(0, 2))
-        true = [
-            np.mean(everybody[0] @ models.T * everybody[1][:, None] < 0)
-            for models in (best[None], cost.minimiser[None], best + noise)
-        ]
-        found.append([best_shown, known.mean(), noisy, *true])
+        found.append([best_shown, known.mean(), noisy, best_wrong, wrong(public), noisy_wrong])
     return np.mean(found, axis=0).reshape(2, 3)
 
 
