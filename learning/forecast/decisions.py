@@ -25,6 +25,7 @@ from learning.forecast.measures import Measure
 from learning.forecast.public_sample import KERNEL_WIDTH, OtherKind, leave_out_shifts
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.loss import Loss, TrainingCost
+from learning.losses.margin import LOGISTIC
 from learning.losses.records import row_blocks
 from learning.randomness import Streams
 from learning.training.plan import Plan
@@ -32,6 +33,7 @@ from learning.training.plan import Plan
 BLOCK = 2**22  # scores held at once
 SCALES = 8  # of a curve, over a range in units of the largest relative fitness rehearsed
 REACH = (0.01, 3.0)
+STEEP = 1e-4  # penalty on the square of a slope of labels by scores of unit variance
 LEAST = 1e-12  # floor of relative fitness, of a cost, and of a kernel's width
 REPEATS = 4  # draws per start and level of noise
 REPEATS_FROM_ONE = 20  # the same where there is a single start
@@ -76,9 +78,14 @@ class Decisions:
         return np.take_along_axis(edges, np.argmin(total, axis=1)[:, None], axis=1)[:, 0]
 
     def costs(self, alarmed: ArrayLike, y: Array) -> Array:
-        """Cost of each decision, (k, n), by the probability of +1 (k, n), at labels (n,)."""
+        """Cost of each decision, (k, n), by the probability of +1 (k, n), at labels (n,) or means.
+
+        >>> Decisions(1.0, 10.0).costs(np.ones(3), np.array([-1.0, 0.0, 1.0])).tolist()
+        [1.0, 0.5, 0.0]
+        """
         alarmed = np.asarray(alarmed, dtype=float)
-        return np.where(y < 0, self.false_alarm * alarmed, self.miss * (1 - alarmed))
+        positive = (1 + y) / 2
+        return self.false_alarm * alarmed * (1 - positive) + self.miss * (1 - alarmed) * positive
 
 
 @dataclass(frozen=True)
@@ -311,12 +318,12 @@ class DecisionStudy:
             models, self.own_models, self.chosen, others, strict=True
         ):
             held.append(cost.minimiser[None])
-            rows = [self.row_costs(one, chosen) for one in held]
+            *rows, alone = self.row_costs([*held, own[None]], chosen)
             costs.append([float(one.mean()) for one in rows])
             there.append([float(one @ other) for one in rows])
             with np.errstate(over="ignore", invalid="ignore"):
                 fitness.append([np.mean(cost.relative(one)) for one in held])
-            own_rows.append(self.row_costs(own[None], chosen))
+            own_rows.append(alone)
         own_costs, own_there = self.judge_own(own_rows, others)
         scale = self.draw_unseen(own_costs)
         sound = np.isfinite(fitness).all(axis=0)
@@ -335,9 +342,8 @@ class DecisionStudy:
     def judge_own(self, own: Sequence[Array], others: Sequence[Array]) -> tuple[Array, Array]:
         """Judge the learner's own model: its cost on each row, (n,), and in each world, (m,).
 
-        Models of bootstrap samples, whose costs are ``own``, (n,) each, have seen rows that stand
-        for fresh ones, and so seem to lose too little to the best model. The public model is
-        therefore judged on rows that are left out of its fit, and worlds lie about that.
+        The public model is judged on rows that are left out of its fit. Worlds lie about that, as
+        costs of models of bootstrap samples, ``own``, (n,) each, do about their mean.
 
         Parameters
         ----------
@@ -345,21 +351,27 @@ class DecisionStudy:
         """
         known = np.mean(own, axis=0)
         there = np.array([one @ other for one, other in zip(own, others, strict=True)])
-        if not self.left_out.any():
+        if len(self.chosen) == 1 or not self.left_out.any():
             return known, there
-        public = self.rehearsal.cost.minimiser[None]
-        left = np.mean([self.row_costs(public, rows, unseen=1.0) for rows in self.chosen], axis=0)
+        left = np.mean([self.best_costs(rows, unseen=1.0) for rows in self.chosen], axis=0)
         return left, there * left.mean() / max(known.mean(), LEAST)
 
     @cached_property
-    def left_out(self) -> Array:
-        """Amount by which each row's own margin falls if it is left out of the public fit, (n,).
+    def fresh(self) -> tuple[Array, Array]:
+        """Part of each row's score that is chance, and the mean label of rows like it, (n,) each.
 
-        It is 0 where the rows are all records.
+        Its own label, and no chance, where the rows are all records.
         """
         shown = self.rehearsal
         if len(self.chosen) == 1:
-            return np.zeros(len(shown.y))
+            return np.zeros(len(shown.y)), shown.y
+        scores = shown.loss.predicted(shown.x, shown.cost.minimiser)
+        return calibrate_scores(scores, shown.y, self.left_out)
+
+    @cached_property
+    def left_out(self) -> Array:
+        """Amount by which y times each row's score falls if it is left out of the fit, (n,)."""
+        shown = self.rehearsal
         cost = shown.cost
         return leave_out_shifts(shown.loss, shown.x, shown.y, cost.minimiser, cost.regularisation)
 
@@ -385,11 +397,38 @@ class DecisionStudy:
             with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
                 yield coordinates.model(done.point(plan.returned)).reshape(len(levels), repeats, -1)
 
-    def row_costs(self, models: Array, rows: NDArray[np.intp], unseen: float = 0.5) -> Array:
-        """Mean cost of the decisions of models (k, p) on each row, (n,).
+    def row_costs(self, models: Sequence[Array], rows: NDArray[np.intp]) -> list[Array]:
+        """Mean cost of decisions on each row, (n,), under sets of models (k, p).
 
-        Each model's threshold is chosen on ``rows``. With several starts each row represents others
-        like it (`alarm_chances`), which no model was fitted to.
+        The set before the last is the best model alone. What its decisions cost, the rows show by
+        their labels (`best_costs`). What those of others cost more is expected by the probability
+        of each label: models were fitted to the labels that are there.
+        """
+        costs = [self.expected_costs(one, rows) for one in models]
+        if len(self.chosen) == 1:
+            return costs
+        shown = self.best_costs(rows) - costs[-2]
+        return [one + shown for one in costs]
+
+    def expected_costs(self, models: Array, rows: NDArray[np.intp]) -> Array:
+        """Expected cost of the decisions of models (k, p) on each row, (n,), their mean.
+
+        Each model's threshold is chosen on ``rows``.
+        """
+        y = self.rehearsal.y
+        chance, expected = self.fresh
+        total = np.zeros(len(y))
+        sound = models[np.isfinite(models).all(axis=1)]
+        for some in np.array_split(sound, 1 + len(sound) * len(y) // BLOCK):
+            scores = self.rehearsal.loss.predicted(self.rehearsal.x, some) - chance
+            thresholds = self.decisions.thresholds(scores[:, rows], y[rows])[:, None]
+            total += self.decisions.costs(scores >= thresholds, expected).sum(axis=0)
+        return total / max(len(sound), 1)
+
+    def best_costs(self, rows: NDArray[np.intp], unseen: float = 0.5) -> Array:
+        """Cost of the best model's decisions on each row, (n,), its threshold chosen on ``rows``.
+
+        Each row represents others like it (`alarm_chances`), which the model was not fitted to.
 
         Parameters
         ----------
@@ -398,18 +437,37 @@ class DecisionStudy:
             as fresh rows by the best, as of squared residuals inflation leaves half
             (`PublicSample`).
         """
-        y = self.rehearsal.y
-        excess = unseen * y * self.left_out
-        total = np.zeros(len(y))
-        sound = models[np.isfinite(models).all(axis=1)]
-        for some in np.array_split(sound, 1 + len(sound) * len(y) // BLOCK):
-            scores = self.rehearsal.loss.predicted(self.rehearsal.x, some)
-            thresholds = self.decisions.thresholds(scores[:, rows], y[rows])[:, None]
-            beyond = scores - excess - thresholds
-            smooth = len(self.chosen) > 1
-            alarmed = alarm_chances(beyond, y) if smooth else beyond >= 0
-            total += self.decisions.costs(alarmed, y).sum(axis=0)
-        return total / max(len(sound), 1)
+        shown = self.rehearsal
+        scores = shown.loss.predicted(shown.x, shown.cost.minimiser[None])
+        threshold = self.decisions.thresholds(scores[:, rows], shown.y[rows])[:, None]
+        beyond = scores - unseen * shown.y * self.left_out - threshold
+        return self.decisions.costs(alarm_chances(beyond, shown.y), shown.y)[0]
+
+
+def calibrate_scores(scores: Array, y: Array, left_out: Array) -> tuple[Array, Array]:
+    """Part of a model's scores (n,) that is chance, and the mean label of rows like each, (n,).
+
+    In a logistic regression on its scores s, labels rise by a slope a on the rows of its fit, and
+    by b < a on rows left out. So s is the best model's score and an error, and b/a of its variance
+    is that of the best model's: sqrt(b/a) s is spread as that is. A fresh label is +1 with the
+    probability expit(b s), and so tanh(b s/2) on average.
+
+    Parameters
+    ----------
+    left_out : array (n,), fall of y times the score of each row when it is left out.
+
+    Source: Platt, Probabilistic Outputs for Support Vector Machines (the slope, here without an
+        intercept, since a threshold is chosen).
+    """
+    unit = max(float(scores.std()), LEAST)
+
+    def slope(shown: Array) -> float:
+        found, _ = LOGISTIC.fit(shown[:, None] / unit, y, STEEP)
+        return max(float(found[0]), 0.0) / unit
+
+    within, fresh = slope(scores), slope(scores - y * left_out)
+    kept = min(fresh / within, 1.0) if within > 0 else 1.0
+    return (1 - np.sqrt(kept)) * scores, np.tanh(fresh * scores / 2)
 
 
 def alarm_chances(beyond: Array, y: Array) -> Array:
