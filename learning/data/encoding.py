@@ -238,6 +238,11 @@ class Encoder:
         return (*self._made_names, "1")
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """All target columns; one unless there are several."""
+        return (self.target,)
+
+    @property
     def _made_names(self) -> tuple[str, ...]:
         """Names of the features before any reduction to components."""
         coded = (*self.numbers.names, *self.categories.coded_names)

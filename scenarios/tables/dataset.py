@@ -124,6 +124,16 @@ class MarketData:
     @property
     def sizes(self) -> np.ndarray:
         """Records of each owner, (n_owners,)."""
+        return self.rows // self.n_targets
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets, for each of which a record has a row."""
+        return len(self.encoder.targets)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Encoded rows of each owner, (n_owners,): one for each record and target."""
         return np.array([owner.n_records for owner in self.owners])
 
     def in_order(self, scenario: Scenario) -> Scenario:
@@ -226,7 +236,7 @@ def _collect_every_column(
     scenario: Scenario, raw: Table | Parts, table: Selection, division: Division, encoder: Encoder
 ) -> EveryColumn | None:
     """Collect rows with every column, where all records are in memory."""
-    if not isinstance(raw, Table) or scenario.owners.records is not None:
+    if not isinstance(raw, Table) or scenario.owners.records is not None or table.more_targets:
         return None
     ends = (encoder.target.low, encoder.target.high)
     return every_column(raw, scenario.data, table, division, ends)
@@ -329,7 +339,8 @@ def pool_records(
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
     filled = count_filled(encoder, columns, np.concatenate(list(division.owners.values())))
     # No owner holds the held-out rows, and a model is not to be tested on a fill.
-    fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
+    known = [~np.isnan(columns[one.name][division.holdout]) for one in encoder.targets]
+    fresh = division.holdout[np.all(known, axis=0)]
     x, y, _ = encoder.records(columns, fresh)
     return PooledRecords(owners, fitness, filled), FreshRecords(x, y, encoder.target.ends)
 
