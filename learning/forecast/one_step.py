@@ -228,14 +228,15 @@ def one_step_protocol(
     # records longer than the learner knows of make steps too long where only moments are bounded
     bounded = (True, False) if wider == 1 else (True,)
     for radius, bound, alike in product(radii, scores, bounded):
-        bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
+        held = Scores(bound, 1.0, alike)
+        bounds = replace(whole, radius=radius, theta_max=ball, scores=held)
         # the deviation of mean ux is half that of a mean gradient
-        joint = bounds.scores.joint_bound(whole.targets)
+        joint = held.joint_bound(whole.targets)
         deviation = whole.rows_per_person * joint * np.sqrt(noise)
         moments = radius**2 / (2 * joint * share) * deviation
         heights = mean(step_law(some, bounds).fitness_at(deviation, moments), axis=0)
         best = int(np.argmin(heights))
-        made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
+        made = replace(bounds, scores=replace(held, share=float(share[best])))
         tried.append((float(heights[best]), made))
         did(1)
     return min(tried, key=lambda one: one[0])[1]

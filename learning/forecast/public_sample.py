@@ -21,7 +21,7 @@ from learning.losses.coordinates import (
 from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
 from learning.losses.ridge import chance_in_slopes, fit_ridge
 from learning.losses.squared import Squared
-from learning.losses.statistics import target_blocks
+from learning.losses.statistics import repeat_block, target_blocks
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
@@ -234,9 +234,9 @@ class PublicSample:
     def solved(self) -> PublicSample:
         """The same rows, whitened for a release of moments that a model is solved for.
 
-        They are whitened as for other trainings unless a small moment rests on many rows, and where
-        there are several targets. Moments
-        too small to show a slope are raised: owners' records may lie far out along them.
+        They are whitened as for other trainings where there are several targets, or unless a small
+        moment rests on many rows. Moments too small to show a slope are raised: owners' records may
+        lie far out along them.
         """
         values, _, carried = principal_directions(self.x)
         small = values < WHITENING_FLOOR * values[-1]
@@ -250,10 +250,8 @@ class PublicSample:
         """Scale W, (..., p, p): whitening by second moments of rows, or the identity."""
         if precondition and not self.loss.clips_gradients:
             lifted = moments if self.lift is None else moments + self.lift
-            if self.targets == 1:
-                return whitening_transform(lifted, self.floor)
             own = target_blocks(lifted, self.targets).mean(axis=-3)
-            return np.kron(np.eye(self.targets), whitening_transform(own, self.floor))
+            return repeat_block(whitening_transform(own, self.floor), self.targets)
         width = len(self.model)
         return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
 

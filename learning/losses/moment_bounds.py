@@ -69,7 +69,8 @@ class Scores:
             return x * kept[..., None], np.multiply(
                 u, kept, out=np.zeros_like(score), where=kept > 0
             )
-        left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
+        kept = np.multiply(u, held, out=np.zeros_like(score), where=held > 0)
+        left = np.divide(kept, short, out=np.zeros_like(score), where=short > 0)
         return x * short[..., None], left
 
 

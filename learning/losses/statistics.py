@@ -43,7 +43,7 @@ class SquaredStatistics:
     def hessian(self) -> Array:
         """Hessian of the mean loss, 2 A, (p, p); of several targets a block for each."""
         block = 2 * self.xx / self.n_records
-        return np.kron(np.eye(len(self.xy) // len(block)), block)
+        return repeat_block(block, len(self.xy) // len(block))
 
     @cached_property
     def linear(self) -> Array:
@@ -79,7 +79,12 @@ def mean_of_blocks(matrix: Array, targets: int) -> Array:
     """Matrix (k p, k p) that has the mean of its targets' blocks for each of them, and no other."""
     if targets == 1:
         return matrix
-    return np.kron(np.eye(targets), target_blocks(matrix, targets).mean(axis=-3))
+    return repeat_block(target_blocks(matrix, targets).mean(axis=-3), targets)
+
+
+def repeat_block(block: Array, targets: int) -> Array:
+    """Matrices (..., k p, k p) with a block (..., p, p) for each of k targets, and 0 elsewhere."""
+    return block if targets == 1 else np.asarray(np.kron(np.eye(targets), block), dtype=float)
 
 
 def target_blocks(matrix: Array, targets: int) -> Array:

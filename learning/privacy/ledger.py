@@ -189,6 +189,8 @@ def describe_bounds(coordinates: PublicCoordinates) -> str:
         described += f", noise for gradients of {coordinates.given_bound!r}"
     if coordinates.rows_per_person > 1:
         described += f", {coordinates.rows_per_person} rows of a person"
+    if coordinates.targets > 1:
+        described += f", {coordinates.targets} targets"
     return described
 
 

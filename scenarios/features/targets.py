@@ -41,8 +41,8 @@ class MoreTargets(Feature):
     result = "targets"
     sentence = (
         "{% set targets = result.get('targets') %}{% if targets %}"
-        "One answer of each owner tells of {{ targets | length }} targets, each with a model of its "
-        "own; errors are added up in units of each one's public spread. "
+        "One answer of each owner tells of {{ targets | length }} targets, each with a model of "
+        "its own; errors are added up in units of each one's public spread. "
         "{% for one in targets %}{% if one.trained is not none %}"
         "{{ one.name }}: root mean squared error {{ one.trained | number }}, the learner's own "
         "model {{ one.outside | number }}, the best {{ one.best_of_kind | number }}. "
@@ -75,12 +75,17 @@ class MoreTargets(Feature):
             if found != value:
                 rule = f"must be {quote_choices([value])} with {self.title}"
                 raise InputError(f"learning.{key}", rule, format_value(found), "Set it.")
-        left_out = {"learning.features": learning.features, "data.check_rows": data.check_rows}
-        left_out |= {"data.owner": data.owner, "learner.value.per": scenario.learner.worth}
+        worth = scenario.learner.worth
+        left_out = {
+            "learning.features": learning.features,
+            "data.check_rows": data.check_rows,
+            "data.owner": data.owner,
+            "learner.value.per": worth and worth.per,
+        }
         for key, given in left_out.items():
             if given:
                 rule = f"must be left out with {self.title}, {ONE_ONLY}"
-                raise InputError(key, rule, format_value(getattr(given, "per", given)))
+                raise InputError(key, rule, format_value(given))
         if data.order != "shuffled":
             rule = f'must be "shuffled" with {self.title}, whose owners are of one kind'
             raise InputError("data.order", rule, format_value(data.order))
@@ -163,7 +168,9 @@ def each_target(run: Run) -> Iterator[OneTarget]:
     parts: Sequence[Any] = [data.holdout] if data.holdout else data.known
     x, y = (np.concatenate([getattr(one, name) for one in parts]) for name in "xy")
     width = encoder.one.n_parameters
-    for number, (target, spread) in enumerate(zip(encoder.each, encoder.spreads.tolist(), strict=True)):
+    for number, (target, spread) in enumerate(
+        zip(encoder.each, encoder.spreads.tolist(), strict=True)
+    ):
         place = slice(number * width, (number + 1) * width)
         own = x[:, place.stop - 1] == 1  # the constant of the target's own rows
         low, high = target.ends

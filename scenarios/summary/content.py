@@ -232,7 +232,11 @@ def handed_over(run: Run) -> HandedOver | None:
     """
     data = run.data
     trained = run.trained
-    if trained is None or data.n_targets > 1 or (run.decision is not None and not run.decision.bought[0]):
+    if (
+        trained is None
+        or data.n_targets > 1
+        or (run.decision is not None and not run.decision.bought[0])
+    ):
         return None
     claims = claims_part(run.scenario, data, run.planner, run.epsilon)
     if run.history:

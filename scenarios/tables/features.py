@@ -139,9 +139,9 @@ def settle_features(
     """
     stated = scenario.learning.features
     if stated is None:
-        encoder = fit_kind(scenario, table, LINEAR, public)
         asked = table.columns, list(table.more_targets), public, scenario.data.bounds
-        return Features(LINEAR, join_targets(encoder, *asked))
+        linear = fit_kind(scenario, table, LINEAR, public)
+        return Features(LINEAR, join_targets(linear, *asked))
     loss = scenario.learning.objective
     if not loss.linear:
         rule = "needs a linear model, since a network makes its own features"
