@@ -16,9 +16,9 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.encoding import Bounds, Columns, Counts, Encoder, Target
 from learning.data.fitting import number_target
+from learning.data.owner_data import OwnerData
 from learning.data.rows import Rows
 from learning.errors import InputError
-from learning.phrases import format_value
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,17 @@ class SeveralTargets(Encoder):
         return x.reshape(count * k, k * width), y.ravel(), outside
 
 
+def join_rows(owner: OwnerData, targets: int) -> OwnerData:
+    """Records of an owner with k targets as one row each, (n, k^2 p + k), whose place is no matter.
+
+    >>> join_rows(OwnerData("a", np.eye(2), np.array([5.0, 6.0])), 2).x.tolist()
+    [[1.0, 0.0, 0.0, 1.0, 5.0, 6.0]]
+    """
+    count = owner.n_records // targets
+    cells = np.column_stack([owner.x.reshape(count, -1), owner.y.reshape(count, -1)])
+    return OwnerData(owner.name, cells, np.zeros(count), owner.clipped)
+
+
 def join_targets(
     encoder: Encoder, columns: Columns, names: Sequence[str], public: Rows, bounds: Bounds
 ) -> Encoder:
@@ -86,7 +97,7 @@ def join_targets(
     for target, spread in zip(each, spreads, strict=True):
         if not spread > 0:
             rule = "must have two values or more among the public rows, which tell its spread"
-            raise InputError("data.more_targets", rule, format_value(target.name))
+            raise InputError("data.more_targets", rule, repr(target.name))
     ends = np.array([one.ends for one in each]) / spreads[:, None]
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     joint = Target(", ".join(one.name for one in each), low, high, 0.0, 0.0)

@@ -13,9 +13,10 @@ from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
-from learning.data.overlap import Overlap
+from learning.data.overlap import Overlap, count_overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
 from learning.data.rows import RowLabels, Rows
+from learning.data.targets import join_rows
 from learning.errors import InputError
 from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, PooledSums, check_imperfect
 from learning.forecast.public_sample import PublicSample
@@ -246,6 +247,9 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
     """Refuse methods that need all records in memory, of a table that is read in parts."""
     found = f"a table of {raw.n_rows:,} rows"
     _check_shared_out(scenario)
+    if scenario.data.more_targets:
+        rule = "must be left out for a table that is read in parts"
+        raise raw.error("more_targets", rule, found, "Name one target, or fewer columns.")
     if not scenario.data.public_rows:
         rule = "must be above 0 for a table that is read in parts, "
         rule += "where forecasts are made from public rows alone"
@@ -342,7 +346,10 @@ def pool_records(
     known = [~np.isnan(columns[one.name][division.holdout]) for one in encoder.targets]
     fresh = division.holdout[np.all(known, axis=0)]
     x, y, _ = encoder.records(columns, fresh)
-    return PooledRecords(owners, fitness, filled), FreshRecords(x, y, encoder.target.ends)
+    shared = None
+    if table.more_targets:
+        shared = count_overlap([join_rows(one, len(encoder.targets)) for one in owners])
+    return PooledRecords(owners, fitness, filled, shared), FreshRecords(x, y, encoder.target.ends)
 
 
 def label_owners(scenario: Scenario, raw: Table | Parts) -> RowLabels | None:

@@ -198,6 +198,40 @@ def test_a_market_of_several_targets_from_its_file_to_its_page(scenario, table):
     assert not differing("result.json", made)[0]
 
 
+def test_a_table_that_is_read_in_parts_is_refused(scenario, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("scenarios.tables.parts.WHOLE", 0)
+    table.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="more_targets: must be left out for a table that is read"):
+        prepare(scenario(f"data.path={tmp_path / 'rows.parquet'}"))
+
+
+def test_a_record_without_one_of_its_targets_still_tells_of_the_others(scenario, table, tmp_path):
+    """It counts as the public mean in the rows of that target alone, and is tried on the others only."""
+    chosen = scenario()
+    owner = prepare(chosen).data.division.owners["A"][0]
+    table.loc[owner, "cost"] = np.nan
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    data = prepare(chosen).data
+    width = data.encoder.one.n_parameters
+    x, y = data.owners[0].x[:3], data.owners[0].y[:3]
+    own = [x[place, place * width : (place + 1) * width] for place in range(3)]
+    np.testing.assert_array_equal(own[0], own[2])
+    np.testing.assert_array_equal(own[1], data.encoder.mean)
+    assert y[1] == 0 and x.sum() == pytest.approx(sum(one.sum() for one in own))
+    assert (data.filled, data.known[0].n_records, data.owners[0].n_records) == (1, 2699, 2700)
+
+
+def test_the_same_record_of_two_owners_is_counted_once(scenario, table, tmp_path):
+    chosen = scenario()
+    division = prepare(chosen).data.division
+    one, other, third = (division.owners[name][0] for name in "ABC")
+    table.loc[other] = table.loc[one]
+    table.loc[third, ["u", "v", "w", "stay"]] = table.loc[one, ["u", "v", "w", "stay"]]
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    overlap = prepare(chosen).data.overlap
+    assert (overlap.rows, overlap.kappa) == (2, 2)
+
+
 def test_the_ledger_holds_one_answer_of_each_owner(scenario):
     trained = prepare(scenario()).planner.trained(SOLD, 1, "ledger")
     for name, epsilon in zip("ABC", SOLD, strict=True):
