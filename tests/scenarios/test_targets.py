@@ -236,6 +236,7 @@ def test_the_ledger_holds_one_answer_of_each_owner(scenario):
     trained = prepare(scenario()).planner.trained(SOLD, 1, "ledger")
     for name, epsilon in zip("ABC", SOLD, strict=True):
         account = trained.ledger.account(name)
+        assert account.budget.n_records == {"A": 900, "B": 500, "C": 300}[name]
         assert (account.answered, account.budget.epsilon, account.budget.delta) == (
             1,
             epsilon,
