@@ -144,20 +144,15 @@ def test_no_two_records_move_sums_of_several_targets_further_than_the_noise_hide
         scores, targets = Scores(1.5, share, alike), 3
         factor = 2.0**2 / (2 * scores.joint_bound(targets) * share)
         most = factor * 2 * scores.joint_bound(targets) * noise_stretch(share)
-        found = []
-        for _ in range(20_000):
-            moved = []
-            same = rng.random() < 0.5  # the features of a record, but for targets that are missing
-            for _ in range(2):
-                x = rng.normal(size=(1 if same else targets, 2)) * rng.choice([0.01, 1, 9])
-                x = np.broadcast_to(x, (targets, 2))
-                u = rng.normal(size=targets) * rng.choice([0.1, 9, 900])
-                x, u = scores.records(x, u, np.linalg.norm(x, axis=1), 2.0)
-                moved.append((x.T @ x / targets, u[:, None] * x))
-            (one, own), (other, theirs) = moved
-            found.append(
-                np.hypot(np.linalg.norm(one - other), factor * np.linalg.norm(own - theirs))
-            )
+        pairs = (20_000, 2, targets)
+        x = rng.normal(size=(*pairs, 2)) * rng.choice([0.01, 1, 9], size=(*pairs[:2], 1, 1))
+        # half have the features of one record, but for targets that are missing
+        x = np.where(rng.random((pairs[0], 1, 1, 1)) < 0.5, x[:, :, :1], x)
+        u = rng.normal(size=pairs) * rng.choice([0.1, 9, 900], size=(*pairs[:2], 1))
+        x, u = scores.records(x, u, np.linalg.norm(x, axis=-1), 2.0)
+        moments = x.swapaxes(2, 3) @ x / targets
+        moved = factor * np.diff(u[..., None] * x, axis=1), np.diff(moments, axis=1)
+        found = np.sqrt(sum(np.sum(one**2, axis=(1, 2, 3)) for one in moved))
         assert 0.9 * most < max(found) <= most * (1 + 1e-12)
 
 
