@@ -72,7 +72,7 @@ def planning_inputs(
     groups = learning.groups(data.names)
     owners = PublicOwners(
         data.names,
-        data.sizes,
+        data.rows,
         low,
         high,
         clocks,

@@ -147,7 +147,7 @@ def audit_owner(
     spent = made.epsilon(bound)
     return Finding(
         owner=name,
-        records=len(y),
+        records=len(y) // target.coordinates.targets,
         claimed=claim.epsilon,
         delta=claim.delta,
         shown=_shown_epsilon(bound, spent, made, target.overlap, claim.delta),

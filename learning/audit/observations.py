@@ -108,15 +108,16 @@ def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
 ) -> NeighbouringDatasets:
     """Replace the first k of an owner's records by either record of the worst pair."""
-    rows = min(target.rows, len(y))
+    targets = target.coordinates.targets
+    rows = min(target.rows, len(y) // targets)
     bound = target.coordinates.noise_bound
     priced = (target.mechanism, bound, target.horizon, (), target.growth)
     made: list[Client] = []
     for record, value in (target.pair.first, target.pair.second):
-        features = np.vstack([x[rows:], np.tile(record, (rows, 1))])
-        targets = np.append(y[rows:], np.full(rows, value))
+        features = np.vstack([x[rows * targets :], np.tile(record, (rows, 1))])
+        values = np.append(y[rows * targets :], np.tile(value, rows))
         one_by_one = target.trains_by.one_by_one
-        clipped = target.coordinates.oracle(features, targets, one_by_one=one_by_one)
+        clipped = target.coordinates.oracle(features, values, one_by_one=one_by_one)
         (owner,) = make_clients((name,), [clipped], [epsilon], *priced)
         made.append(target.client(**vars(owner)))
     return NeighbouringDatasets((made[0], made[1]), target, seed)

@@ -52,6 +52,8 @@ def reference_gradients(
         return held, RELATIVE * np.linalg.norm(held, axis=1)
     a, target = _record_lines(bounds, x, y)
     loss = SQUARED if bounds.scores is not None else bounds.loss
+    if bounds.targets > 1:
+        return _shared_gradients(bounds.targets, a, target, query)
     t = a @ query + target
     slopes = loss.derivative(t)
     gradients = slopes[:, None] * a
@@ -66,6 +68,21 @@ def reference_gradients(
         gradients = held
         rounding = np.minimum(rounding * kept, bounds.radius / ABSOLUTE)
     return gradients, RELATIVE * np.linalg.norm(gradients, axis=1) + ABSOLUTE * rounding
+
+
+def _shared_gradients(targets: int, a: Array, target: Array, query: Array) -> tuple[Array, Array]:
+    """Compute what each row (n, k p) adds to the sums of k targets, which share its moments.
+
+    Its own gradient has the part 2 target a at its place, and for every target the same moments: a
+    k-th of xx', x its features.
+    """
+    parts = a.reshape(len(a), targets, -1)
+    asked = query.reshape(targets, -1)
+    along = np.einsum("nbi,nbj,kj->nki", parts, parts, asked) / targets
+    gradients = 2 * (along.reshape(a.shape) + target[:, None] * a)
+    return gradients, RELATIVE * np.linalg.norm(gradients, axis=1) + ABSOLUTE * np.abs(a).sum(
+        axis=1
+    )
 
 
 def each_gradient(held: Any, query: Array, count: int) -> Array:
@@ -123,7 +140,7 @@ def _clip_scores(bounds: Coordinates, moved: Array, u: Array) -> Records:
         kept = np.sqrt(np.minimum(short**2, held))
         said = np.where(kept > 0, u, 0.0)  # infinite where a record's length is beyond all numbers
         return moved * kept[:, None], -said * kept
-    return moved * short[:, None], -u * held / short
+    return moved * short[:, None], -np.where(held > 0, u, 0.0) * held / short
 
 
 def compare_canaries(coordinates: Coordinates, canaries: Records, one_by_one: bool) -> Check:

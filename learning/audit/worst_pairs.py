@@ -31,7 +31,7 @@ from learning.training.noisy_statistics import balance_factor, release_sensitivi
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
 UNITS = 8  # of a network that are singled out: those that weigh most
 
-Record = tuple[Any, float]  # x (q,) and y
+Record = tuple[Any, Any]  # x (q,) and y; (k, q) and (k,) of k targets
 
 
 @dataclass(frozen=True)
@@ -237,17 +237,21 @@ def _turn_direction(width: int, cosine: float) -> Array:
 
 
 def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
-    width = len(coordinates.centre)
+    targets = coordinates.targets
+    width = len(coordinates.centre) // targets
     radius = coordinates.radius
     one = np.eye(width)[0]
-    factor = radius**2 / (2 * scores.bound * scores.share)
+    joint = scores.bound * np.sqrt(targets)
+    factor = radius**2 / (2 * joint * scores.share)
     angled = _turn_direction(width, 1 / (8 * scores.share**2))
 
     def record(moved: Array, target: float) -> Record:
-        x = np.linalg.solve(coordinates.transform, moved)
-        return x, float(x @ coordinates.centre + target)
+        rows = np.kron(np.eye(targets), moved)  # one for each target, all as far off
+        x = np.linalg.solve(coordinates.transform, rows.T).T
+        y = x @ coordinates.centre + target
+        return (x, y) if targets > 1 else (x[0], float(y[0]))
 
-    bound = factor * 2 * scores.bound * noise_stretch(scores.share)
+    bound = factor * 2 * joint * noise_stretch(scores.share)
     if coordinates.loss.labels:
         *found, distance = search_score_pairs(coordinates, scores)
         return Pair((found[0], 1.0), (found[1], 1.0), np.zeros(width), distance, bound)
@@ -256,7 +260,7 @@ def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
     angled_one = record(FAR * radius * angled, -far)
     tried = []
     for second in (angled_one, record(radius / FAR * one, -(FAR**2) * far)):
-        held = [coordinates.statistics(x[None], np.array([y])) for x, y in (first, second)]
+        held = [coordinates.statistics(np.atleast_2d(x), np.ravel(y)) for x, y in (first, second)]
         moments = np.linalg.norm(held[0].xx - held[1].xx)
         score = np.linalg.norm(held[0].xy - held[1].xy)
         tried.append((float(np.hypot(factor * score, moments)), second))

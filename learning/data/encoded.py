@@ -11,13 +11,12 @@ from learning.data.rows import Rows
 
 
 def feature_bound(encoder: Encoder) -> Array:
-    """Public bound on each encoded |x_j|, (p,)."""
-    if encoder.components is not None:
-        largest = np.maximum(np.abs(encoder.components.low), np.abs(encoder.components.high))
-        return np.append(largest, 1.0)
+    """Public bound on each encoded |x_j|, (p,); the same again for each of several targets."""
     coded = np.concatenate([encoder.numbers.reach, category_bound(encoder.categories)])
     made = coded if encoder.expansion is None else expansion_bound(encoder.expansion, coded)
-    return np.append(made, 1.0)
+    if encoder.components is not None:
+        made = np.maximum(np.abs(encoder.components.low), np.abs(encoder.components.high))
+    return np.tile(np.append(made, 1.0), len(encoder.targets))
 
 
 def category_bound(coder: Categories) -> Array:
@@ -40,7 +39,7 @@ def expansion_bound(made: Expansion, coded: Array) -> Array:
 def count_filled(encoder: Encoder, columns: Columns, rows: Rows) -> int:
     """Count the cells of the given rows that count as the public fill."""
     missing = 0
-    for name in (*encoder.numbers.names, encoder.target.name):
+    for name in (*encoder.numbers.names, *(one.name for one in encoder.targets)):
         holes = np.isnan(columns[name].astype(float, copy=False))
         if holes.any():
             missing += int(holes[rows].sum())

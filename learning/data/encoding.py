@@ -225,6 +225,11 @@ class Encoder:
     mean: Array = field(default_factory=lambda: np.ones(1), compare=False)
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """All target columns; one unless there are several."""
+        return (self.target,)
+
+    @property
     def n_parameters(self) -> int:
         """Number of encoded features, p."""
         if self.components is not None:

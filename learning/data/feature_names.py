@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 from learning.data.encoding import Categories, Encoder
 from learning.data.expansion import Expansion, count_columns
+from learning.data.targets import SeveralTargets
 
 
 def feature_names(encoder: Encoder) -> tuple[str, ...]:
-    """Names of the encoded features (p,), the last of them "1"."""
+    """Names of the encoded features (p,), the last of them "1"; those of each target in turn."""
+    if isinstance(encoder, SeveralTargets):
+        names = feature_names(encoder.one)
+        return tuple(f"{target.name}: {name}" for target in encoder.each for name in names)
     if encoder.components is not None:
         return (*(f"component {i + 1}" for i in range(len(encoder.components.low))), "1")
     coded = coded_names(encoder)

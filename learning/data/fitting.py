@@ -82,7 +82,7 @@ def fit_encoder(
     goal = (
         _label_target(target, columns, public)
         if labels
-        else _number_target(target, columns, public, bounds)
+        else number_target(target, columns, public, bounds)
     )
     ranges = {name: ends for name, ends in ranges.items() if ends[0] < ends[1]}
     numbers = _fit_numbers(columns, ranges, public)
@@ -182,7 +182,7 @@ def _label_target(name: str, columns: Columns, public: Rows) -> Target:
     return Target(name, -1.0, 1.0, 0.0, 1.0 if shown.sum() > 0 else -1.0)
 
 
-def _number_target(name: str, columns: Columns, public: Rows, bounds: Bounds) -> Target:
+def number_target(name: str, columns: Columns, public: Rows, bounds: Bounds) -> Target:
     """Make a numeric target relative to its public mean, or to the middle of its range."""
     low, high = public_range(name, columns, public, bounds, 0.0)
     y = np.clip(columns[name][public].astype(float), low, high)

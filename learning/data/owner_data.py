@@ -101,12 +101,16 @@ Holding = OwnerData | OwnerAway | OwnerUnseen
 def encode_owners(
     encoder: Encoder, columns: Columns, held: Mapping[str, Rows]
 ) -> tuple[OwnerData, ...]:
-    """Encode the records of every owner, name -> its rows, in one pass."""
+    """Encode the records of every owner, name -> its rows, in one pass.
+
+    Where there are several targets a row becomes a record for each.
+    """
     rows = np.concatenate(list(held.values()))
     ends = np.cumsum([0, *map(len, held.values())])
     x, y, outside = encoder.records(columns, rows)
     counted = np.concatenate([[0], np.cumsum(outside)])[ends].tolist()
-    spans = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
+    places = len(encoder.targets) * ends
+    spans = zip(held, pairwise(places.tolist()), pairwise(counted), strict=True)
     return tuple(
         OwnerData(name, x[i:j], y[i:j], after - before) for name, (i, j), (before, after) in spans
     )

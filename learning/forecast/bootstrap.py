@@ -243,8 +243,10 @@ class BootstrapSamples:
         """Coordinates of all samples with the given clipping bounds."""
         centres = self.models if self.start != "zero" else np.zeros_like(self.models)
         loss = self.sample.loss
+        bounds = radius, target_bound
+        targets = self.sample.targets
         return Coordinates(
-            centres, self.transforms, radius, target_bound, norm=self.norm, loss=loss
+            centres, self.transforms, *bounds, norm=self.norm, loss=loss, targets=targets
         )
 
     def start_coordinates(self, bounds: Coordinates) -> tuple[Coordinates, ...]:
@@ -345,7 +347,9 @@ def draw_bootstrap(
     away = np.zeros(resamples)
     if distances is not None:
         away = distances / chance_distance(len(y), total_size)
-    rows = np.stack([_draw_rows(y, sample.loss.labels, rng) for _ in range(resamples)])
+    several = sample.targets  # rows of a record are drawn together
+    rows = np.stack([_draw_rows(y[::several], sample.loss.labels, rng) for _ in range(resamples)])
+    rows = (several * rows[..., None] + np.arange(several)).reshape(resamples, -1)
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
     stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
@@ -375,7 +379,7 @@ def _fit_each(
         hessian = 2 * moments + sample.regularisation * np.eye(x.shape[1])
         inverse = np.linalg.pinv(hessian, rcond=NO_CURVATURE, hermitian=True)
         models = (inverse @ linear[..., None])[..., 0]
-    if sample.regularisation:
+    if sample.regularisation or sample.targets > 1:
         return moments, models
     each = zip(models, rows, moments, strict=True)
     return moments, np.stack(

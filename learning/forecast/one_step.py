@@ -16,6 +16,7 @@ from learning.forecast.prediction import NOTHING
 from learning.forecast.public_sample import PublicSample, affordable_count, thin_out
 from learning.losses.coordinates import Coordinates
 from learning.losses.moment_bounds import Scores
+from learning.losses.statistics import mean_of_blocks, target_blocks
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.noise import answer_shares
 from learning.progress import ReportWork, count_progress
@@ -121,14 +122,15 @@ def step_law(bootstrap: BootstrapSamples, bounds: Coordinates) -> StepLaw:
         assert start.scores is not None
         short, target = start.scores.records(*records, start.radius)
         rows = len(target)
-        found.append((short.T @ short / rows + ridge / 2, target @ short / rows + pull / 2))
+        second = mean_of_blocks(short.T @ short / rows, bounds.targets)
+        found.append((second + ridge / 2, target @ short / rows + pull / 2))
     moments, scores = (np.array(each) for each in zip(*found, strict=True))
     curvatures, away = bootstrap.keep("whole", lambda: _whole_records(bootstrap, starts))
     inverse = np.linalg.pinv(moments, hermitian=True)  # of all starts at once, which takes half
     phi = np.einsum("mij,mj->mi", inverse, scores)
     weight = inverse @ curvatures @ inverse
     trace = np.trace(weight, axis1=1, axis2=2)
-    by_moments = (np.sum(phi**2, axis=1) * trace + _forms(phi, weight)) / 2
+    by_moments = _forms_of_noise(phi, weight, bounds.targets) / 2
     return StepLaw(
         _forms(phi - away, curvatures) / bootstrap.optimum,
         trace / bootstrap.optimum,
@@ -173,6 +175,17 @@ def _forms(vectors: Array, matrices: Array) -> Array:
     return np.einsum("mi,mij,mj->m", vectors, matrices, vectors)
 
 
+def _forms_of_noise(vectors: Array, matrices: Array, targets: int) -> Array:
+    """Mean of v'E A E v over noise E of one target's moments that all share, times 2/s^2, (m,)."""
+    blocks = target_blocks(matrices, targets)
+    each = vectors.reshape(blocks.shape[:-1])
+    trace = np.trace(blocks, axis1=-2, axis2=-1)
+    lengths = np.sum(each**2, axis=-1)
+    return np.asarray(
+        (lengths * trace + np.einsum("mki,mkij,mkj->mk", each, blocks, each)).sum(axis=1)
+    )
+
+
 def one_step_protocol(
     bootstrap: BootstrapSamples,
     whole: Coordinates,
@@ -215,13 +228,15 @@ def one_step_protocol(
     # records longer than the learner knows of make steps too long where only moments are bounded
     bounded = (True, False) if wider == 1 else (True,)
     for radius, bound, alike in product(radii, scores, bounded):
-        bounds = replace(whole, radius=radius, theta_max=ball, scores=Scores(bound, 1.0, alike))
+        held = Scores(bound, 1.0, alike)
+        bounds = replace(whole, radius=radius, theta_max=ball, scores=held)
         # the deviation of mean ux is half that of a mean gradient
-        deviation = whole.rows_per_person * bound * np.sqrt(noise)
-        moments = radius**2 / (2 * bound * share) * deviation
+        joint = held.joint_bound(whole.targets)
+        deviation = whole.rows_per_person * joint * np.sqrt(noise)
+        moments = radius**2 / (2 * joint * share) * deviation
         heights = mean(step_law(some, bounds).fitness_at(deviation, moments), axis=0)
         best = int(np.argmin(heights))
-        made = replace(bounds, scores=Scores(bound, float(share[best]), alike))
+        made = replace(bounds, scores=replace(held, share=float(share[best])))
         tried.append((float(heights[best]), made))
         did(1)
     return min(tried, key=lambda one: one[0])[1]

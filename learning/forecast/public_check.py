@@ -81,7 +81,7 @@ def _losses(sample: PublicSample, x: Array, theta: Array) -> Array:
 
 def losses_left_out(sample: PublicSample) -> Array:
     """Loss of each row, (n,), under the learner's own model of the rows outside its fold."""
-    fold = np.arange(sample.n_records) % FOLDS
+    fold = np.arange(sample.n_records) // sample.targets % FOLDS
     models = np.stack(
         [sample.fit_model(sample.x[fold != k], sample.y[fold != k]) for k in range(FOLDS)]
     )

@@ -21,6 +21,7 @@ from learning.losses.coordinates import (
 from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
 from learning.losses.ridge import chance_in_slopes, fit_ridge
 from learning.losses.squared import Squared
+from learning.losses.statistics import repeat_block, target_blocks
 
 KERNEL_WIDTH = 1.06  # times spread and n^(-1/5): best for a normal density
 LEAST_WIDTH = 1e-3  # of a kernel
@@ -103,6 +104,8 @@ class PublicSample:
         parameter and are fitted closely, where errors are large. So residuals are inflated by each
         row's leverage h, by 1/(1-h) (the HC2 correction).
     ends : range of the encoded target, to which predicted numbers are held.
+    targets : number k of targets, for which every k rows one after another are one row of a table
+        (`learning.data.targets`).
     """
 
     x: Array = field(repr=False)
@@ -118,6 +121,7 @@ class PublicSample:
     other_kind: OtherKind | None = field(default=None, repr=False)
     made: bool = False
     ends: tuple[float, float] = UNBOUNDED
+    targets: int = 1
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
@@ -156,10 +160,11 @@ class PublicSample:
     def open_moments(self) -> tuple[Array, Array]:
         """Moments (p,) that `find_open_moments` misses, and directions (p, p); none by labels.
 
-        Nor does it miss any under a penalty, which settles what rows leave open.
+        Nor does it miss any under a penalty, which settles what rows leave open, or of several
+        targets.
         """
         moments = self.x.T @ self.x / len(self.y)
-        if not self.loss.quadratic or self.regularisation:
+        if not self.loss.quadratic or self.regularisation or self.targets > 1:
             values, vectors = np.linalg.eigh(moments)
             return np.zeros_like(values), vectors
         return find_open_moments(self.x, self.y, moments)
@@ -229,12 +234,13 @@ class PublicSample:
     def solved(self) -> PublicSample:
         """The same rows, whitened for a release of moments that a model is solved for.
 
-        They are whitened as for other trainings unless a small moment rests on many rows. Moments
-        too small to show a slope are raised: owners' records may lie far out along them.
+        They are whitened as for other trainings where there are several targets, or unless a small
+        moment rests on many rows. Moments too small to show a slope are raised: owners' records may
+        lie far out along them.
         """
         values, _, carried = principal_directions(self.x)
         small = values < WHITENING_FLOOR * values[-1]
-        if not np.any(small & (carried >= TELLING)):
+        if self.targets > 1 or not np.any(small & (carried >= TELLING)):
             return self
         short, vectors = self.open_moments
         lift = thin_lift(self.x) + (vectors * short) @ vectors.T
@@ -244,7 +250,8 @@ class PublicSample:
         """Scale W, (..., p, p): whitening by second moments of rows, or the identity."""
         if precondition and not self.loss.clips_gradients:
             lifted = moments if self.lift is None else moments + self.lift
-            return whitening_transform(lifted, self.floor)
+            own = target_blocks(lifted, self.targets).mean(axis=-3)
+            return repeat_block(whitening_transform(own, self.floor), self.targets)
         width = len(self.model)
         return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
 
@@ -252,7 +259,7 @@ class PublicSample:
         """Coordinates from a start ("public" or "zero"), without bounds yet."""
         centre = self.model if start != "zero" else np.zeros(len(self.model))
         scale = self.scale_matrix(self.x.T @ self.x / len(self.y), precondition)
-        return Coordinates(centre, scale, norm=norm, loss=self.loss)
+        return Coordinates(centre, scale, norm=norm, loss=self.loss, targets=self.targets)
 
 
 def find_open_moments(x: Array, y: Array, moments: Array) -> tuple[Array, Array]:

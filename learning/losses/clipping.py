@@ -49,6 +49,8 @@ class PublicCoordinates:
         query.
     scores: bounds of a release of second moments and scores, in place of a bound on targets; None
         elsewhere.
+    targets: number of targets; a record then has a row for each, in parameters of its own, and all
+        of them share its second moments.
     """
 
     centre: Array
@@ -61,6 +63,7 @@ class PublicCoordinates:
     rows_per_person: int = 1
     clipping: ClippedBy = PARTS
     scores: Scores | None = None
+    targets: int = 1
 
     @property
     def clips_gradients(self) -> bool:
@@ -71,12 +74,14 @@ class PublicCoordinates:
     def gradient_bound(self) -> float:
         """Xi (norm 1) or G (norm 2): half the distance of two persons' gradients in the ball.
 
-        Gradients of k records of a person are summed.
+        Gradients of k records of a person are summed. The rows of several targets move parameters
+        of their own, so that their distances add in squares.
         """
         if self.clips_gradients:
             return self.rows_per_person * self.radius
         if self.scores is not None:
-            return self.rows_per_person * 2 * self.scores.bound  # of (u - phi'x)^2 at phi = 0
+            bound = self.scores.joint_bound(self.targets)
+            return self.rows_per_person * 2 * bound  # of (u - phi'x)^2 at phi = 0
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 

@@ -9,11 +9,11 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.clipping import PublicCoordinates
 from learning.losses.first_moments import Moments
-from learning.losses.loss import Loss
+from learning.losses.loss import Loss, sum_records
 from learning.losses.losses import as_loss
 from learning.losses.records import GradientOracle
 from learning.losses.squared import Squared
-from learning.losses.statistics import SquaredStatistics, squared_statistics
+from learning.losses.statistics import SquaredStatistics
 
 WHITENING_FLOOR = 1e-3  # least second moment of a direction, as a share of the largest
 SOLVED_FLOOR = 1e-9  # the same where owners release the moments, and a model is solved for
@@ -123,7 +123,7 @@ class Coordinates(PublicCoordinates):
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
         """Sufficient statistics of the clipped records."""
-        return squared_statistics(*self.records(x, y))
+        return sum_records(self, x, y)
 
     def bounded(self, radius: float, target_bound: float, theta_max: float) -> Coordinates:
         """The same coordinates with other bounds."""

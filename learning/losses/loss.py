@@ -27,7 +27,7 @@ from learning.losses.records import (
     row_blocks,
 )
 from learning.losses.slopes import Slopes
-from learning.losses.statistics import SquaredStatistics, squared_statistics
+from learning.losses.statistics import SquaredStatistics, share_moments, squared_statistics
 from learning.spool import allocate_like
 from learning.threads import one_blas_thread, over_blocks
 
@@ -248,7 +248,8 @@ def sum_records(bounds: PublicCoordinates, x: Array, y: Array) -> SquaredStatist
     """Sum the clipped records of squared loss, or of a Newton step under another one."""
     blocks = (bounds.records(x[rows], y[rows]) for rows in row_blocks(len(y)))
     first, *rest = (squared_statistics(*block) for block in blocks)
-    return sum(rest, first)
+    whole = sum(rest, first)
+    return whole if bounds.targets == 1 else share_moments(whole, bounds.targets)
 
 
 @dataclass(frozen=True)

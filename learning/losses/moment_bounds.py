@@ -39,6 +39,18 @@ class Scores:
     share: float
     alike: bool = True
 
+    def joint_bound(self, targets: int) -> float:
+        """Bound on the scores of a record's rows for several targets together, h sqrt(k).
+
+        Their second moments, sum xx', are then the mean over these rows. With record i of the k
+        rows (x_j, u_j) in place of another, the squared distance of scores and c times the moments
+        is at most the sum over j of |change of u_j x_j|^2 + c^2/k |change of x_j x_j'|^2, since the
+        square of a mean is at most the mean of squares. By `noise_stretch` each part is at most (2
+        h stretch(t))^2 for c/sqrt(k) = 2 h t/R^2. So the release is that of one target with h
+        sqrt(k) for h, and the moments cost as much as those of one.
+        """
+        return float(self.bound * np.sqrt(targets))
+
     def records(self, x: Array, u: Array, lengths: Array, radius: float) -> tuple[Array, Array]:
         """Bound records (..., n, p) of given lengths and targets (..., n) for plain sums xx', ux.
 
@@ -57,7 +69,8 @@ class Scores:
             return x * kept[..., None], np.multiply(
                 u, kept, out=np.zeros_like(score), where=kept > 0
             )
-        left = np.divide(u * held, short, out=np.zeros_like(score), where=short > 0)
+        kept = np.multiply(u, held, out=np.zeros_like(score), where=held > 0)
+        left = np.divide(kept, short, out=np.zeros_like(score), where=short > 0)
         return x * short[..., None], left
 
 

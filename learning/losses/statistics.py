@@ -15,7 +15,7 @@ class SquaredStatistics:
     """Sufficient statistics of n records: sums of xx', xy and y^2; a sum has both their records.
 
     mean loss(theta) = theta' A theta - 2 b'theta + c with A = sum xx'/n, b = sum xy/n, c = sum
-    y^2/n.
+    y^2/n. Where ``xy`` holds those of several targets, one after another, ``xx`` holds for each.
     """
 
     n_records: int
@@ -41,8 +41,9 @@ class SquaredStatistics:
 
     @cached_property
     def hessian(self) -> Array:
-        """Hessian of the mean loss, 2 A, (p, p)."""
-        return 2 * self.xx / self.n_records
+        """Hessian of the mean loss, 2 A, (p, p); of several targets a block for each."""
+        block = 2 * self.xx / self.n_records
+        return repeat_block(block, len(self.xy) // len(block))
 
     @cached_property
     def linear(self) -> Array:
@@ -62,6 +63,35 @@ class SquaredStatistics:
 def squared_statistics(x: Array, y: Array) -> SquaredStatistics:
     """Sum xx', xy and y^2 over the records."""
     return SquaredStatistics(len(y), x.T @ x, x.T @ y, float(y @ y))
+
+
+def share_moments(sums: SquaredStatistics, targets: int) -> SquaredStatistics:
+    """Statistics whose xx' is the mean over the blocks of several targets.
+
+    >>> x, y = np.kron(np.eye(2), [[1.0, 3.0]]), np.ones(2)
+    >>> share_moments(squared_statistics(x, y), 2).xx.tolist()
+    [[1.0, 3.0], [3.0, 9.0]]
+    """
+    return replace(sums, xx=target_blocks(sums.xx, targets).mean(axis=-3))
+
+
+def mean_of_blocks(matrix: Array, targets: int) -> Array:
+    """Matrix (k p, k p) that has the mean of its targets' blocks for each of them, and no other."""
+    if targets == 1:
+        return matrix
+    return repeat_block(target_blocks(matrix, targets).mean(axis=-3), targets)
+
+
+def repeat_block(block: Array, targets: int) -> Array:
+    """Matrices (..., k p, k p) with a block (..., p, p) for each of k targets, and 0 elsewhere."""
+    return block if targets == 1 else np.asarray(np.kron(np.eye(targets), block), dtype=float)
+
+
+def target_blocks(matrix: Array, targets: int) -> Array:
+    """Blocks of each target on the diagonal of matrices (..., k p, k p), (..., k, p, p)."""
+    width = matrix.shape[-1] // targets
+    cut = matrix.reshape(*matrix.shape[:-2], targets, width, targets, width)
+    return np.einsum("...kikj->...kij", cut)
 
 
 def weighted_statistics(x: Array, y: Array, counted: Array) -> SquaredStatistics:

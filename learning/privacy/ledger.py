@@ -185,6 +185,8 @@ def describe_bounds(coordinates: PublicCoordinates) -> str:
     described = f"{coordinates.norm}-norm: {bounded}, query {float(coordinates.theta_max)!r}"
     if coordinates.rows_per_person > 1:
         described += f", {coordinates.rows_per_person} rows of a person"
+    if coordinates.targets > 1:
+        described += f", {coordinates.targets} targets"
     return described
 
 

@@ -48,7 +48,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.losses.records import GradientOracle
-from learning.losses.statistics import SquaredStatistics
+from learning.losses.statistics import SquaredStatistics, target_blocks
 from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import Algorithm
 from learning.training.noisy_solving import FAILURE, solve_damped, solve_newton_step
@@ -141,8 +141,12 @@ class OneStep(AdaSSP):
 
 
 def _pool_releases(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Pool the releases of given runs: matrix, vector, and deviation of the matrix's noise."""
+    """Pool the releases of given runs: matrix, vector, and deviation of the matrix's noise.
+
+    The matrix is that of one target.
+    """
     penalty, pull = task.coordinates.penalty(task.regularisation)
+    penalty = target_blocks(penalty, task.coordinates.targets)[0]
     matrix = np.tile(penalty / 2, (len(runs), 1, 1))
     vector = np.tile(pull / 2, (len(runs), 1))
     variance = np.zeros(len(runs))
@@ -172,5 +176,5 @@ def pool_in_parts(task: Task) -> tuple[tuple[Array, Array], tuple[Array, Array, 
 
 def _empty(records: GradientOracle) -> SquaredStatistics:
     """As many records that are all 0."""
-    nothing = np.zeros(records.n_parameters)
-    return SquaredStatistics(records.n_records, np.outer(nothing, nothing), nothing, 0.0)
+    assert isinstance(records, SquaredStatistics)
+    return SquaredStatistics(records.n_records, 0 * records.xx, 0 * records.xy, 0.0)

@@ -72,7 +72,8 @@ def charge_training(task: Task, answers: Sequence[int], ledger: Ledger) -> None:
     charged = []
     for owner, count in zip(task.owners, answers, strict=True):
         for one in owner.asked:
-            stated = replace(one.budget(task.mechanism, bounds), data=task.data)
+            records = one.records.n_records // task.coordinates.targets
+            stated = replace(one.budget(task.mechanism, bounds), data=task.data, n_records=records)
             budget = ledger.open(stated).budget
             if count:
                 charged.append((budget, count))

@@ -66,7 +66,7 @@ def solve_newton_step(matrix: Array, vector: Array, deviation: Array) -> Array:
     Parameters
     ----------
     matrix : array (runs, p, p), symmetric.
-    vector : array (runs, p).
+    vector : array (runs, p); (runs, k p) of k targets, which are solved for one by one.
     deviation : array (runs,), s.
 
     >>> matrix = np.diag([2.0, 1.0, 0.0])[None]
@@ -74,7 +74,8 @@ def solve_newton_step(matrix: Array, vector: Array, deviation: Array) -> Array:
     [[1.0, 3.0, 0.0]]
     """
     values, basis, flat = hold_spectrum(matrix, deviation)
-    return _solve_spectral(values, basis, vector, flat)
+    each = vector.reshape(len(vector), -1, values.shape[1]).swapaxes(0, 1)
+    return np.concatenate([_solve_spectral(values, basis, one, flat) for one in each], axis=1)
 
 
 def hold_spectrum(matrix: Array, deviation: Array) -> tuple[Array, Array, Array]:

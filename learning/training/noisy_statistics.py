@@ -27,7 +27,7 @@ class NoisyStatistics:
     Parameters
     ----------
     xx : array (runs, p, p), symmetric, sum xx' with noise.
-    xu : array (runs, p), sum xu with noise.
+    xu : array (runs, p), sum xu with noise; (runs, k p) of k targets.
     matrix_deviation : array (runs,), of the noise on a diagonal entry of xx; off it is smaller by
         sqrt(2).
     vector_deviation : array (runs,), of the noise on an entry of xu.
@@ -126,7 +126,8 @@ def release_deviations(
     scores = coordinates.scores
     if scores is not None:
         vector = n_records * scale / 2 * widened
-        return coordinates.radius**2 / (2 * scores.bound * scores.share) * vector, vector
+        bound = scores.joint_bound(coordinates.targets)
+        return coordinates.radius**2 / (2 * bound * scores.share) * vector, vector
     bounds = (coordinates.radius, coordinates.target_bound, coordinates.gradient_bound)
     if not all(0 < bound < np.inf for bound in bounds):
         raise ValueError(
@@ -209,10 +210,15 @@ def release_pilot(task: Task, owner: Client, runs: Sequence[int], share: float) 
 
 
 def draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[Array, Array]:
-    """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric."""
+    """Draw unit noise on sum xu, (runs, p), and on sum xx', (runs, p, p) and symmetric.
+
+    Of k targets the former has k p numbers.
+    """
     numbers = np.asarray(runs) % task.draws
     distinct, again = np.unique(numbers, return_inverse=True)
-    asked = (task.mechanism, task.width, task.streams, owner.name, tuple(distinct.tolist()))
+    targets = task.coordinates.targets
+    named = (task.streams, owner.name, tuple(distinct.tolist()))
+    asked = (task.mechanism, task.width, *named, targets)
     few = len(distinct) * task.width**2 <= KEPT
     draw = _kept_unit_noise if few else _kept_unit_noise.__wrapped__
     on_vector, on_matrix = draw(*asked)
@@ -221,11 +227,16 @@ def draw_release_noise(task: Task, owner: Client, runs: Sequence[int]) -> tuple[
 
 @lru_cache(maxsize=1024)
 def _kept_unit_noise(
-    mechanism: Mechanism, width: int, streams: Streams, name: str, numbers: tuple[int, ...]
+    mechanism: Mechanism,
+    width: int,
+    streams: Streams,
+    name: str,
+    numbers: tuple[int, ...],
+    targets: int,
 ) -> tuple[Array, Array]:
     """Draw the unit noise of an owner's runs; a forecast trains with it at many budgets."""
     rngs = streams.rngs(name, "statistics", count=max(numbers, default=0) + 1)
-    return draw_unit_noise(mechanism, width, [rngs[i] for i in numbers])
+    return draw_unit_noise(mechanism, width, [rngs[i] for i in numbers], targets=targets)
 
 
 def draw_unit_noise(
@@ -233,20 +244,24 @@ def draw_unit_noise(
     width: int,
     rngs: Sequence[np.random.Generator],
     factor: float | None = None,
+    targets: int = 1,
 ) -> tuple[Array, Array]:
     """Draw unit noise on sum xu, (k, p), and on sum xx', (k, p, p) symmetric, one from each rng.
 
-    With a factor, draw what makes such noise that many times as wide.
+    With a factor, draw what makes such noise that many times as wide. The ``width`` numbers of sum
+    xu are of all targets; sum xx' has those of one.
     """
+    scores, width = width, width // targets
     rows, columns = np.triu_indices(width, 1)
-    count = (width, width + len(rows))  # for sum xu, and for diagonal and upper triangle of sum xx'
+    # for sum xu, and for diagonal and upper triangle of sum xx'
+    count = (scores, width + len(rows))
     draw = mechanism.draw_release
     if factor is not None:
         draw = partial(mechanism.draw_further, factor)
     draws = np.stack([draw(count, rng=rng) for rng in rngs])
     diagonal = np.arange(width)
     symmetric = np.zeros((len(rngs), width, width))
-    symmetric[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)
+    symmetric[:, rows, columns] = draws[:, scores + width :] / np.sqrt(2)
     symmetric[:, columns, rows] = symmetric[:, rows, columns]
-    symmetric[:, diagonal, diagonal] = draws[:, width : 2 * width]
-    return draws[:, :width], symmetric
+    symmetric[:, diagonal, diagonal] = draws[:, scores : scores + width]
+    return draws[:, :scores], symmetric

@@ -93,9 +93,9 @@ def _owners_table(scenario: Scenario, data: MarketData) -> PlainTable:
     if scenario.behaviours:
         lists["behaviour"] = kind_by_owner(scenario.behaviours, data.names, scenario.seed)
     table = PlainTable("Owners, in the order of lists", "owner", "records", *lists)
-    for i, owner in enumerate(data.owners[:WIDEST]):
+    for i, (name, size) in enumerate(zip(data.names[:WIDEST], data.sizes, strict=False)):
         cells = [_format_value(values[i]) for values in lists.values()]
-        table.add_row(owner.name, f"{owner.n_records:,}", *cells)
+        table.add_row(name, f"{size:,}", *cells)
     return table
 
 

@@ -23,6 +23,7 @@ from scenarios.features.public_good import PublicGood
 from scenarios.features.regulation import Rules
 from scenarios.features.settings import SETTINGS
 from scenarios.features.sizes import SizesAlone
+from scenarios.features.targets import MoreTargets
 from scenarios.features.time import Periods
 from scenarios.features.trust import SecureAggregation
 from scenarios.features.unions import Unions
@@ -52,6 +53,7 @@ FEATURES: dict[str, Feature] = {
     "malicious": Malicious(),
     "sizes": SizesAlone(),
     "inputs": StatedInputs(),
+    "targets": MoreTargets(),
 }
 
 

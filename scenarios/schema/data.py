@@ -51,6 +51,10 @@ class Data(Section):
     a folder of its parts."""
     target: Text = Field(description="Name the column to predict.")
     """The column to predict."""
+    more_targets: ColumnNames | None = None
+    """Further columns of numbers to predict from the same features, each by a model of its own.
+    Every owner gives one answer for all targets, under one budget. Errors are added up in units of
+    each target's standard deviation in the public rows."""
     labels: Labels | None = None
     """The target's two values, the second coded as +1; those of the public rows unless given."""
     positive: Label | None = None
@@ -135,9 +139,16 @@ class Data(Section):
             raise InputError("data.check_rows", rule, found)
 
     def _check_roles(self) -> None:
-        if self.owner == self.target:
+        if self.owner in self.targets:
             raise InputError("data.owner", "must differ from target", format_value(self.owner))
+        if len(set(self.targets)) < len(self.targets):
+            rule = "must name columns once each, and others than target"
+            raise InputError("data.more_targets", rule, format_value(list(self.more_targets or ())))
         self._check_persons()
+        for column in self.more_targets or ():
+            if column in (self.features or ()):
+                rule = "must not contain a column of more_targets"
+                raise InputError("data.features", rule, format_value(column))
         for role in ("target", "owner", "person"):
             column = getattr(self, role)
             if column in (self.features or ()):
@@ -157,6 +168,11 @@ class Data(Section):
         if self.person in (self.target, self.owner):
             rule = "must differ from target and owner"
             raise InputError("data.person", rule, format_value(self.person))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns to predict."""
+        return (self.target, *(self.more_targets or ()))
 
     @property
     def most_rows(self) -> int:

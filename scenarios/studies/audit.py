@@ -162,7 +162,7 @@ def _attacked(
     while single in data.names:
         single = f"({single})"
     records = [(data.owners[i].x, data.owners[i].y) for i in audited]
-    rows = target.rows
+    rows = target.rows * target.coordinates.targets
     return audit_owners(
         [*(data.names[i] for i in audited), single],
         [*records, (records[0][0][:rows], records[0][1][:rows])],

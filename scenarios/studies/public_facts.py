@@ -148,7 +148,9 @@ def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
         if persons is not None and len(rows):
             most = int(np.unique(persons[rows], return_counts=True)[1].max())
             beyond = max(0, most - scenario.data.most_rows)
-        wrong[owner.name] = float(again + beyond + abs(owner.n_records - len(rows)))
+        wrong[owner.name] = float(
+            again + beyond + abs(owner.n_records - data.n_targets * len(rows))
+        )
         taken = np.concatenate([taken, rows])
     return judge_numbers("rows", wrong)
 

@@ -210,6 +210,9 @@ def _market_obstacles(run: Run) -> Iterator[tuple[str, str, object, str]]:
     if scenario.learning.gossip is not None:
         rule = f"{left}: owners answer the learner, and pass nothing on"
         yield "learning.gossip", rule, scenario.learning.gossip.graph.kind, LEAVE
+    if scenario.data.more_targets:
+        found = f"{len(scenario.data.more_targets)} more"
+        yield "data.more_targets", f"{left}: a contract names one target", found, LEAVE
     if scenario.time is not None:
         found = f"{scenario.time.periods} periods"
         yield "time", f"{left}: each owner answers in one training", found, LEAVE

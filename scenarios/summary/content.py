@@ -49,6 +49,10 @@ LOOKED_UP = {
     "learners[].trained_fitness": MEASURED,
     "learners[].agrees": MEASURED,
     "learners[].trained_gain": MEASURED,
+    "targets[].best_of_kind": MEASURED,
+    "targets[].constant": MEASURED,
+    "targets[].outside": MEASURED,
+    "targets[].trained": MEASURED,
     "time.periods[].agrees": MEASURED,
     "time.periods[].trained": MEASURED,
     "time.periods[].trained_std_error": MEASURED,
@@ -229,7 +233,11 @@ def handed_over(run: Run) -> HandedOver | None:
     """
     data = run.data
     trained = run.trained
-    if trained is None or (run.decision is not None and not run.decision.bought[0]):
+    if (
+        trained is None
+        or data.n_targets > 1
+        or (run.decision is not None and not run.decision.bought[0])
+    ):
         return None
     claims = claims_part(run.scenario, data, run.planner, run.epsilon)
     if run.history:
@@ -264,7 +272,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "parameters": data.encoder.n_parameters,
         "features": list(feature_names(data.encoder)),
         "constant_columns": list(data.encoder.dropped),
-        "target": table.target_name,
+        "target": data.encoder.target.name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": table.labels and list(table.labels),
         "filled_cells": data.filled if data.has_records else None,

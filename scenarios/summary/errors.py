@@ -40,7 +40,7 @@ def errors_part(run: Run) -> dict[str, Any]:
         95 % intervals, None where no law tells them; ``measured``, of `measured_part`, None
         where no record is there.
     """
-    target = run.data.table.target_name
+    target = run.data.encoder.target.name
     measure = plain_measure(run)
     forecast = None
     if measure is not None:
@@ -122,7 +122,7 @@ def measured_part(run: Run, measure: Measure | None) -> dict[str, Any]:
     every = data.every
     return {
         "on": HELD_OUT if data.holdout else OWNERS,
-        "rows": sum(part.n_records for part in parts),
+        "rows": sum(part.n_records for part in parts) // data.n_targets,
         **measure_models(run, parts, own_parts, measure),
         "every_column": every_column_part(run),
         "cut": every and every.cut,
@@ -224,7 +224,8 @@ def constant_part(run: Run, parts: Sequence[Any]) -> dict[str, Any]:
     shown = np.concatenate([part.y for part in own])
     labels = data.table.labels
     if labels is None:
-        return number_constant(run, float(shown.mean()), parts)
+        found = number_constant(run, float(shown.mean()), parts)
+        return found if data.n_targets == 1 else found | {"answer": "the mean of each target"}
     costs = decisions_of(run).costs
     code = int(np.argmin([costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
     counted = np.concatenate([part.y for part in parts])

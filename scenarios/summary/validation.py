@@ -72,7 +72,8 @@ def validation_part(
         z = None
         explained = [explained[0], {"cause": "answers_grew", "share": trained.stopped}]
     told = list_conduct(run.answering)
-    if explained[0]["cause"] == "outside_interval" and data.public is not None and not told:
+    outside = explained[0]["cause"] == "outside_interval" and data.n_targets == 1
+    if outside and data.public is not None and not told:
         explained.append(explain_by_kind(*kind_p_values(run.scenario, data)))
     return {
         "runs": len(trained.theta),
@@ -156,7 +157,7 @@ def holdout_part(run: Run) -> dict[str, Any] | None:
     }
     loss = scenario.learning.objective
     name, guessing = ("error", "error_guessing") if loss.labels else ("mse", "variance")
-    found: dict[str, Any] = {"records": fresh.n_records}
+    found: dict[str, Any] = {"records": fresh.n_records // data.n_targets}
     found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
     if data.alternative is not None:
         found[f"{name}_outside"] = data.alternative.held_out(loss)
@@ -188,7 +189,7 @@ def own_check_part(run: Run, trained: Trained) -> dict[str, Any]:
         sees["aside"] = {"records": aside.n_records} | asdict(
             compare_models(public, aside.x, aside.y, models)
         )
-    if task is None or public is None:
+    if task is None or public is None or run.data.n_targets > 1:
         return none_found | {"learner_sees": sees or None}
     if task.coordinates.scores is not None and not task.mechanism.whole:
         return none_found | {"learner_sees": sees or None}  # sums of all owners alone are seen

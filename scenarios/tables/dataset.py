@@ -13,9 +13,10 @@ from learning.cells import merge_spellings
 from learning.data.division import Division, Persons, cap_persons, divide_rows
 from learning.data.encoded import count_filled
 from learning.data.encoding import Encoder
-from learning.data.overlap import Overlap
+from learning.data.overlap import Overlap, count_overlap
 from learning.data.owner_data import Holding, OwnerData, encode_owners, no_record
 from learning.data.rows import RowLabels, Rows
+from learning.data.targets import join_rows
 from learning.errors import InputError
 from learning.forecast.pooled import NoRecords, Pooled, PooledRecords, PooledSums, check_imperfect
 from learning.forecast.public_sample import PublicSample
@@ -124,6 +125,16 @@ class MarketData:
     @property
     def sizes(self) -> np.ndarray:
         """Records of each owner, (n_owners,)."""
+        return self.rows // self.n_targets
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets, for each of which a record has a row."""
+        return len(self.encoder.targets)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Encoded rows of each owner, (n_owners,): one for each record and target."""
         return np.array([owner.n_records for owner in self.owners])
 
     def in_order(self, scenario: Scenario) -> Scenario:
@@ -226,7 +237,7 @@ def _collect_every_column(
     scenario: Scenario, raw: Table | Parts, table: Selection, division: Division, encoder: Encoder
 ) -> EveryColumn | None:
     """Collect rows with every column, where all records are in memory."""
-    if not isinstance(raw, Table) or scenario.owners.records is not None:
+    if not isinstance(raw, Table) or scenario.owners.records is not None or table.more_targets:
         return None
     ends = (encoder.target.low, encoder.target.high)
     return every_column(raw, scenario.data, table, division, ends)
@@ -236,6 +247,9 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
     """Refuse methods that need all records in memory, of a table that is read in parts."""
     found = f"a table of {raw.n_rows:,} rows"
     _check_shared_out(scenario)
+    if scenario.data.more_targets:
+        rule = "must be left out for a table that is read in parts"
+        raise raw.error("more_targets", rule, found, "Name one target, or fewer columns.")
     if not scenario.data.public_rows:
         rule = "must be above 0 for a table that is read in parts, "
         rule += "where forecasts are made from public rows alone"
@@ -329,9 +343,13 @@ def pool_records(
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
     filled = count_filled(encoder, columns, np.concatenate(list(division.owners.values())))
     # No owner holds the held-out rows, and a model is not to be tested on a fill.
-    fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
+    known = [~np.isnan(columns[one.name][division.holdout]) for one in encoder.targets]
+    fresh = division.holdout[np.all(known, axis=0)]
     x, y, _ = encoder.records(columns, fresh)
-    return PooledRecords(owners, fitness, filled), FreshRecords(x, y, encoder.target.ends)
+    shared = None
+    if table.more_targets:
+        shared = count_overlap([join_rows(one, len(encoder.targets)) for one in owners])
+    return PooledRecords(owners, fitness, filled, shared), FreshRecords(x, y, encoder.target.ends)
 
 
 def label_owners(scenario: Scenario, raw: Table | Parts) -> RowLabels | None:

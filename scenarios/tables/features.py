@@ -21,6 +21,7 @@ from learning.data.fitting import fit_encoder
 from learning.data.owner_data import encode_owners
 from learning.data.ranges import choose_reach, widen_ranges
 from learning.data.rows import Rows
+from learning.data.targets import join_targets
 from learning.errors import InputError
 from learning.forecast.feature_choice import (
     KindForecast,
@@ -138,7 +139,9 @@ def settle_features(
     """
     stated = scenario.learning.features
     if stated is None:
-        return Features(LINEAR, fit_kind(scenario, table, LINEAR, public))
+        asked = table.columns, list(table.more_targets), public, scenario.data.bounds
+        linear = fit_kind(scenario, table, LINEAR, public)
+        return Features(LINEAR, join_targets(linear, *asked))
     loss = scenario.learning.objective
     if not loss.linear:
         rule = "needs a linear model, since a network makes its own features"
@@ -260,12 +263,13 @@ def learner_sample(
         shown.y,
         learning.regularisation,
         learning.objective,
-        whose,
+        None if whose is None else np.repeat(whose, len(encoder.targets)),
         scenario.data.order == "shuffled",
         shrinks=learning.start == "shrunk",
         other_kind=other_kind,
         made=encoder.expansion is not None,
         ends=encoder.target.ends,
+        targets=len(encoder.targets),
     )
 
 

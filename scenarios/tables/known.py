@@ -34,8 +34,10 @@ def find_filled(encoder: Encoder, x: Array, y: Array) -> NDArray[np.bool_]:
     blank: dict[str, Any] = {encoder.target.name: np.array([np.nan])}
     fill, _ = encoder.target.encode(blank, np.arange(1))
     found = np.asarray(y == fill)
+    width = len(encoder.mean)
     for rows in row_blocks(len(y)):
-        found[rows] &= np.all(x[rows] == encoder.mean, axis=1)
+        own = x[rows].reshape(-1, x.shape[1] // width, width).sum(axis=1)  # of one target, others 0
+        found[rows] &= np.all(own == encoder.mean, axis=1)
     return found
 
 

@@ -122,6 +122,7 @@ class Selection:
     meaning : how other rows of the same table are read.
     rows : the rows of the file that the public ones are.
     labels : the texts that become the target's -1 and +1; None where it is a number.
+    more_targets : name -> (n_rows,), float, NaN where missing, of further targets.
     """
 
     target: np.ndarray = field(repr=False)
@@ -131,6 +132,7 @@ class Selection:
     meaning: Meaning = field(repr=False)
     rows: Rows = field(repr=False)
     labels: tuple[str, str] | None = None
+    more_targets: Columns = field(default_factory=dict, repr=False)
 
     @property
     def n_dropped(self) -> int:
@@ -139,8 +141,8 @@ class Selection:
 
     @property
     def columns(self) -> Columns:
-        """The features and the target by name."""
-        return {**self.features, self.target_name: self.target}
+        """The features and the targets by name."""
+        return {**self.features, **self.more_targets, self.target_name: self.target}
 
 
 def select_columns(table: Table, data: Data, public: Rows, labels: bool = False) -> Selection:
@@ -171,6 +173,7 @@ def select_columns(table: Table, data: Data, public: Rows, labels: bool = False)
     refuse_two_readings(table, public)
     names = _feature_names(table, data)
     columns = {data.target: table.find_column(data.target, "target")}
+    columns |= {name: table.find_column(name, "more_targets") for name in data.targets[1:]}
     columns |= {name: table.find_column(name, "features") for name in names}
     shown = {name: distinct_texts(column[public]) for name, column in columns.items()}
     if data.labels:
@@ -180,11 +183,15 @@ def select_columns(table: Table, data: Data, public: Rows, labels: bool = False)
     chosen = meaning.read_columns(columns)
     target = chosen[data.target]
     features = {name: chosen[name] for name in names}
+    more_targets = {name: chosen[name] for name in data.targets[1:]}
     if target.dtype == object and not labels:
         raise _text_target(table, data.target, public)
+    for name, column in more_targets.items():
+        if column.dtype == object:
+            raise _text_target(table, name, public, "more_targets")
     _check_bounds(table, data, chosen)
     missing = {name: pd.isna(column[public]) for name, column in chosen.items()}
-    needed = [name for name in chosen if data.missing != "fill" or name == data.target]
+    needed = [name for name in chosen if data.missing != "fill" or name in data.targets]
     keep = ~np.logical_or.reduce([missing[name] for name in needed])
     _check_missing(table, data, missing, public, keep)
     usable = np.ones(table.n_rows, dtype=bool)
@@ -192,7 +199,8 @@ def select_columns(table: Table, data: Data, public: Rows, labels: bool = False)
     _refuse_identifiers(table, features, public[keep])
     rows = table.rows_of_file(public)
     if not labels:
-        return Selection(target, features, data.target, usable, meaning, rows)
+        named = data.target, usable, meaning, rows
+        return Selection(target, features, *named, more_targets=more_targets)
     values = _label_values(table, data, target, public[keep])
     meaning = replace(meaning, values=values)
     coded = meaning.read_columns({data.target: columns[data.target]})[data.target]
@@ -204,7 +212,7 @@ def _feature_names(table: Table, data: Data) -> Sequence[str]:
     """Names of the features: those stated, or all columns that are nothing else."""
     if data.features is not None:
         return data.features
-    names = [n for n in table.columns if n not in (data.target, data.owner, data.person)]
+    names = [n for n in table.columns if n not in (*data.targets, data.owner, data.person)]
     if not names:
         found = f"no column beside {data.target}"
         raise table.error("features", "at least one feature is needed", found)
@@ -248,7 +256,7 @@ def _show_label(value: str | float) -> str:
     return as_text(value)
 
 
-def _text_target(table: Table, name: str, public: Rows) -> InputError:
+def _text_target(table: Table, name: str, public: Rows, key: str = "target") -> InputError:
     """Make the error of a target of texts, with examples."""
     rows = table.rows_of_file(public)
     cells = pd.Series(table.columns[name][public], index=rows).dropna().sort_index()
@@ -262,7 +270,7 @@ def _text_target(table: Table, name: str, public: Rows) -> InputError:
     listed = ", ".join(format_value(cell, 25) for cell in examples)
     found = f"text in column {format_value(name)}, such as {listed}{place}"
     remedy = "Name a column of numbers, correct those cells, or set another loss, for labels."
-    return table.error("target", "must be numbers under squared loss", found, remedy)
+    return table.error(key, "must be numbers under squared loss", found, remedy)
 
 
 def check_labels(table: Table | Parts, labels: Mapping[str, str]) -> None:

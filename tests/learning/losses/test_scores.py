@@ -90,3 +90,11 @@ def test_several_rows_of_a_person_may_lie_between_the_pairs_and_are_counted_at_t
         factor = moments / np.sqrt(2)
         assert score == 1.0 and len(mechanism.with_moments(0.3).pairs) > 1
         assert all(b <= s for b, s in zip(between, (score, moments / factor), strict=True))
+
+
+def test_a_score_without_end_counts_as_nothing():
+    """Canaries of an audit have some; where moments and scores are clipped apart one became no number."""
+    for alike in (True, False):
+        scores = Scores(1.0, 0.5, alike)
+        x, u = scores.records(np.array([[3.0, 4.0]]), np.array([np.inf]), np.array([5.0]), 1.0)
+        assert u == 0 and np.isfinite(x).all()

@@ -107,7 +107,7 @@ def test_a_memo_says_what_errors_are_against_targets_that_training_cuts():
     uncut = {"trained": {"mean": 5.917}, "outside": 5.915, "constant": {"error": 6.936}}
     content["errors"]["measured"] |= {"cut": 0.0118, "uncut": uncut}
     told = make_memo(content, DAY).sections[1].paragraphs[1].replace("\u00a0", " ")
-    assert told.startswith("In 1.18 % of these rows the target lies outside")
+    assert told.startswith("In 1.18 % of the rows on which errors are measured, the target")
     assert "the market's model has 5.917, the learner's own 5.915 and guessing 6.936." in told
     content["errors"]["measured"] |= {"cut": 0.0, "uncut": None}
     assert not any("as they are" in one for one in make_memo(content, DAY).sections[1].paragraphs)

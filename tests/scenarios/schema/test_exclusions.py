@@ -56,6 +56,10 @@ WITHOUT_SUMS = (
     "learning.algorithm=best",
     "validation.baselines",
 )
+for other in (*WITHOUT_SUMS, "learning.mechanism=best", "learner.value.unknown"):
+    OTHER_RULES |= {("targets", other)}
+for other in ("contributions", "malicious"):  # whose examples keep rows aside
+    OTHER_RULES |= {(other, "targets")}
 for needs_sums in ("contributions", "withdrawal"):
     OTHER_RULES |= {("trust", needs_sums), *((needs_sums, other) for other in WITHOUT_SUMS)}
 
