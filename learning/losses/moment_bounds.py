@@ -42,12 +42,7 @@ class Scores:
     def joint_bound(self, targets: int) -> float:
         """Bound on the scores of a record's rows for several targets together, h sqrt(k).
 
-        Their second moments, sum xx', are then the mean over these rows. With record i of the k
-        rows (x_j, u_j) in place of another, the squared distance of scores and c times the moments
-        is at most the sum over j of |change of u_j x_j|^2 + c^2/k |change of x_j x_j'|^2, since the
-        square of a mean is at most the mean of squares. By `noise_stretch` each part is at most (2
-        h stretch(t))^2 for c/sqrt(k) = 2 h t/R^2. So the release is that of one target with h
-        sqrt(k) for h, and the moments cost as much as those of one.
+        The proof is beside `learning.losses.statistics.share_moments`.
         """
         return float(self.bound * np.sqrt(targets))
 

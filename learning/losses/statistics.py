@@ -68,6 +68,12 @@ def squared_statistics(x: Array, y: Array) -> SquaredStatistics:
 def share_moments(sums: SquaredStatistics, targets: int) -> SquaredStatistics:
     """Statistics whose xx' is the mean over the blocks of several targets.
 
+    With record i of the k rows (x_j, u_j) in place of another, the squared distance of scores and
+    of c times the moments is at most the sum over j of |change of u_j x_j|^2 + c^2/k |change of
+    x_j x_j'|^2, since the square of a mean is at most the mean of squares. By `noise_stretch` each
+    part is at most (2 h stretch(t))^2 for c/sqrt(k) = 2 h t/R^2. So the release is that of one
+    target with h sqrt(k) for h (`Scores.joint_bound`), and moments cost as much as those of one.
+
     >>> x, y = np.kron(np.eye(2), [[1.0, 3.0]]), np.ones(2)
     >>> share_moments(squared_statistics(x, y), 2).xx.tolist()
     [[1.0, 3.0], [3.0, 9.0]]
