@@ -7,6 +7,7 @@ question may be sent to an owner many times; by the owner's ledger it is answere
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ OVER = "train.model"
 # Seconds that a message may travel: a node looks for one every three seconds, and starts a program
 # for it.
 GRACE = 45.0
+MOST_DOUBLINGS = 4  # of it, for a node whose messages are void before its program has answered
 Content = Mapping[str, bytes | str | float]  # of a message
 
 
@@ -110,6 +112,7 @@ class Relay:
     sent: dict[str, Sent] = field(default_factory=dict)
     resting: dict[int, float] = field(default_factory=dict)  # nodes left alone until a time
     told: set[str] = field(default_factory=set)
+    unanswered: Counter[int] = field(default_factory=Counter)  # messages in a row, of each node
     done: set[int] = field(default_factory=set)  # nodes that have the model
     ends: float | None = None
 
@@ -122,6 +125,7 @@ class Relay:
         for node in self.owners.keys() - nodes.keys():
             self._forget_node(node)
         now = self.clock()
+        self.unanswered.update(one.node for one in self.sent.values() if one.void <= now)
         on_way = self.sent.items()
         self.sent = {name: one for name, one in on_way if one.node in nodes and one.void > now}
         for reply in self.post.take_replies(list(self.sent)):
@@ -177,9 +181,14 @@ class Relay:
         return True
 
     def send_to(self, node: int, kind: str, content: Content, query: Query | None = None) -> None:
-        """Send a message to a node that is neither busy nor resting."""
+        """Send a message to a node that is neither busy nor resting.
+
+        A busy machine may need longer to start a program than a message is good for. Each message
+        that nothing came back for doubles the time of the next: else programs would pile up there.
+        """
         now = self.clock()
-        seconds = GRACE + (self.settings.wait if query else 0.0)
+        longer = 2 ** min(self.unanswered[node], MOST_DOUBLINGS)
+        seconds = GRACE * longer + (self.settings.wait if query else 0.0)
         if any(one.node == node for one in self.sent.values()) or self.resting.get(node, now) > now:
             return
         name = self.post.send_message(node, kind, content, seconds)
@@ -196,6 +205,7 @@ class Relay:
         sent = self.sent.pop(reply.to, None)
         if sent is None:
             return
+        del self.unanswered[sent.node]
         named = reply.owner if reply.owner in self.contract.names else ""
         owner = self.owners.get(sent.node, named)
         if reply.code and reply.code != "waiting":

@@ -160,6 +160,20 @@ def test_a_message_that_got_lost_is_sent_again_when_its_time_is_over(relay):
     )
 
 
+def test_a_node_on_a_busy_machine_is_given_longer_each_time_until_it_answers(relay):
+    """Else programs pile up on it, each started for a message that is void before it runs."""
+    relay.post.acts[2, NAME] = lambda name: None
+    asked = []
+    for _ in range(1000):
+        before = len(relay.post.sent)
+        turns(relay, 1)
+        asked += [relay.time[0]] * relay.post.sent[before:].count((2, NAME))
+    assert np.diff(asked).tolist() == [GRACE, 2 * GRACE, 4 * GRACE, 8 * GRACE]
+    del relay.post.acts[2, NAME]
+    turns(relay, 500)
+    assert relay.owners[2] == "Beta" and not relay.unanswered[2]
+
+
 def test_a_node_that_failed_rests_and_its_text_is_not_shown(relay):
     relay.post.acts[2, ANSWER] = lambda name: Reply(name, "a record: 41,7")
     turns(relay, 4)
