@@ -84,7 +84,7 @@ def main() -> None:
             call(line.split()[0], [dpmarket, *line.split()], here)
         for what, extra in REFUSED.items():
             said = call(f"{what}, refused", [dpmarket, what, "three_insurers"], here, status=2)
-            check(f"dpmarket[{extra}]" in said and len(said.splitlines()) == 1, f"extra {extra}")
+            check(f".[{extra}]" in said and len(said.splitlines()) == 1, f"extra {extra}")
         seen = [tools, "-m", "mypy", "--python-executable", fresh, "program.py"]
         said = call("mypy", seen, here, status=1)  # of the wrong argument alone
         check("opened.Result" in said and "Found 1 error" in said, said)

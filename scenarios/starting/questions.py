@@ -81,7 +81,8 @@ class Question:
         given = text.strip()
         if not given:
             return None
-        match = NUMBERS.fullmatch(given)
+        bare = re.sub(r"\s*%", "", given) if self.unit.startswith("%") else given
+        match = NUMBERS.fullmatch(bare)
         ends = [float(end.replace(",", "")) for end in match.groups() if end] if match else []
         if not ends or not LEAST <= ends[0] <= ends[-1] <= self.most:
             rule = f"must be a number from {LEAST:g} to {self.most:g}, or a range, the lower first"

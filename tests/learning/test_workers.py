@@ -116,7 +116,7 @@ def test_without_the_extra_it_is_named(monkeypatch):
         said = refused(lambda asked=asked: list(share_out(asked, square_late, [1])))
         assert (
             said
-            == 'data.workers: needs the extra cluster; found no distributed. Install it: pip install "dpmarket[cluster]".'
+            == 'data.workers: needs the extra cluster; found no distributed. Install it, in the checkout: pip install ".[cluster]".'
         )
 
 

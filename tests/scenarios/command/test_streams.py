@@ -67,7 +67,7 @@ def test_an_extra_that_is_missing_is_told_before_any_work(
         and out == ""
         and err.count("\n") == 1
         and words in err
-        and 'pip install "dpmarket[' in err
+        and 'pip install ".[' in err
     )
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 

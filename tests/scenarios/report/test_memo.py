@@ -176,7 +176,7 @@ def test_the_command_writes_a_memo_and_replaces_no_other_file(dpmarket, tmp_path
         assert status == 2 and word in err and err.count("\n") == 1
     monkeypatch.setattr("learning.extras.find_spec", lambda name: None)
     status, _, err = dpmarket("memo", "r", "--as", "pdf", "--out", "x.pdf")
-    assert status == 2 and 'pip install "dpmarket[documents]"' in err
+    assert status == 2 and 'pip install ".[documents]"' in err
 
 
 def test_a_stated_value_that_contradicts_the_advice_is_named():

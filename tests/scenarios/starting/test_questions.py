@@ -72,6 +72,13 @@ def test_a_chance_is_at_most_a_hundred_percent():
         QUESTIONS[-1].read("101")
 
 
+def test_a_percent_sign_is_read_where_the_question_asks_for_percent():
+    years, chance = (one for one in QUESTIONS if one.key in ("years", "leak_chance"))
+    assert [*chance.read("1 %")] == [1.0, 1.0] and [*chance.read("1% - 2.5 %")] == [1.0, 2.5]
+    with pytest.raises(InputError):
+        years.read("1 %")
+
+
 def test_each_table_has_its_own_questions():
     common = ["decisions", "years", "leak", "leak_chance"]
     assert [one.key for one in questions_of("rmse")] == ["unit_cost", *common]
