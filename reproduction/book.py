@@ -300,7 +300,12 @@ def all_kept(out: Path) -> Iterator[Outcome]:
 def table_of_checks(outcomes: Iterable[Outcome]) -> pd.DataFrame:
     """Table of every check of every outcome, a row each, as golden tables have it."""
     rows = [
-        {"item": one.item.key, "status": one.status, **asdict(check), "verdict": check.verdict}
+        {
+            "item": one.item.key,
+            "status": one.status,
+            **asdict(check),
+            "verdict": "reported" if check.kind == "told" else check.verdict,
+        }
         for one in outcomes
         for check in one.checks
     ]

@@ -8,7 +8,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.randomness import Streams
 from learning.training.plan import Plan
-from reproduction.bounds import ITEMS, local
+from reproduction.bounds import ITEMS, gossip, local
 from reproduction.bounds.problems import Run, add_bounds, exact_law, generate_problem
 from reproduction.drawing import render_svg
 from reproduction.item import Setting
@@ -124,3 +124,23 @@ def test_bounds_stand_beside_what_is_measured():
     assert (
         list(told["theorem"]) == ["Theorem 3"] * 2 and (told["excess"] <= told["corrected"]).all()
     )
+
+
+def test_a_horizon_that_is_missed_is_missed_by_every_pair_of_constants():
+    """(9) by hand: A of the largest budget falls as 1/T^2, and of c1 √A + c2 A all c1 is kindest."""
+    first, last = gossip.choose_horizons(Setting())
+    a = [
+        1 / T**2
+        + 3 * 3 * (1 / T + 2 * np.sqrt(2) / (600 * gossip.choose_budgets(Setting(), T)[-1])) ** 2
+        for T in (first, last)
+    ]
+    rows = [
+        {"rule": "fixed", "horizon": T, "epsilon": 5.0, "excess": excess, "n_records": 600}
+        for T, excess in ((first, 2.0), (last, 6.0))
+    ]
+    frame = pd.DataFrame(rows)
+    found = dict(one[:2] for one in gossip.measure_horizons(frame))["horizon"]
+    fitted = [
+        2.0 * (part * (a[1] / a[0]) ** 0.5 + (1 - part) * a[1] / a[0]) for part in (0, 0.5, 1)
+    ]
+    assert found == pytest.approx(6.0 / max(fitted))

@@ -95,10 +95,24 @@ def test_a_step_is_judged_by_the_slopes_it_was_made_with():
         ]
     )
     checks = BY_KEY["K-AS11"].checks(frame)
-    told = [one.found for one in checks if one.what.endswith("of AS-11's")]
-    slopes = [one.found for one in checks if one.kind == "value"]
-    assert told == [1.0, 1.0] and slopes == pytest.approx([-2.5, -2.5])
-    assert [one.found for one in checks if one.what.startswith("steps of 2")] == [1, 1, 1, 1]
+    assert [one.found for one in checks] == [1, 1, 1, 1, 1] and checks[-1].holds
+    steeper = frame.assign(**{fits.PSI: frame[fits.PSI] / frame["epsilon"] ** 0.5})
+    *claims, every = BY_KEY["K-AS11"].checks(steeper)
+    assert [one.found for one in claims] == [2, 1, 0, 1]
+    assert every.found == 0 and not every.holds
+
+
+def test_one_floor_with_two_equilibria_refutes_that_there_is_one():
+    rows = [
+        {"sizes": sizes, "floor": floor, "equilibria": 2 if floor < least else 1}
+        for sizes, least in (("equal", 0.1), ("different", 0.0))
+        for floor in (0.01, 0.5)
+    ]
+    checks = BY_KEY["K-TH"].checks(pd.DataFrame(rows))
+    assert [(one.found, one.holds) for one in checks if one.kind == "law"] == [
+        (0, True),
+        (1, False),
+    ]
 
 
 def test_at_the_books_step_fitness_is_that_of_as_11():
