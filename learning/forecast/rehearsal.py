@@ -130,7 +130,8 @@ class Rehearsal:
         starts = [[getattr(start, name) for name in BOUNDS] for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         plug_ins = (self.mechanism.training_mechanism, self.trains_by, self.loss, self.aggregation)
-        shown = self.decline, self.starts[0].scores, self.bias, self.steepest
+        start = self.starts[0]
+        shown = self.decline, start.scores, start.targets, self.bias, self.steepest
         options = (self.clocks, self.seed, *shown)
         names = [*map(source_identity, plug_ins), *map(repr, (*options, self.in_doubt))]
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, names

@@ -246,8 +246,8 @@ class Loss(Slopes, Declaration):
 
 def sum_records(bounds: PublicCoordinates, x: Array, y: Array) -> SquaredStatistics:
     """Sum the clipped records of squared loss, or of a Newton step under another one."""
-    blocks = (bounds.records(x[rows], y[rows]) for rows in row_blocks(len(y)))
-    first, *rest = (squared_statistics(*block) for block in blocks)
+    blocks = [*row_blocks(len(y))] or [slice(0)]
+    first, *rest = (squared_statistics(*bounds.records(x[rows], y[rows])) for rows in blocks)
     whole = sum(rest, first)
     return whole if bounds.targets == 1 else share_moments(whole, bounds.targets)
 

@@ -77,8 +77,8 @@ def furthest_change(found: pd.Series, error: pd.Series) -> tuple[float, float, f
     """Change from the first place to the one furthest from it, its error, and that place.
 
     >>> tried = pd.Series([0.8, 0.9, 0.75], index=[1, 3, 9])
-    >>> [round(one, 3) for one in furthest_change(tried, tried * 0 + 0.03)]
-    [0.1, 0.042, 3]
+    >>> [round(float(one), 3) for one in furthest_change(tried, tried * 0 + 0.03)]
+    [0.1, 0.042, 3.0]
     """
     change = found.iloc[1:] - found.iloc[0]
     at = change.abs().idxmax()

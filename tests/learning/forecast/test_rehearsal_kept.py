@@ -47,6 +47,7 @@ CHANGES = {
         of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)
     ),
     "a world's moments": lambda of: changed_world(of, moments=Moments(1.0, 1.0, 0.1)),
+    "a world's targets": lambda of: changed_world(of, targets=2),
     "a world's clipping": lambda of: changed_world(of, clipping="record"),
     "given_bound": lambda of: replace(
         of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)
@@ -164,7 +165,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
         "loss",
         "rows_per_person",
     }
-    bounds |= {"given_bound", "clipping", "scores", "moments"}
+    bounds |= {"given_bound", "clipping", "scores", "moments", "targets"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 
