@@ -62,7 +62,7 @@ def test_without_flower_one_line_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(
         InputError,
-        match=r"flower: needs the extra federated; found no flwr. Install it: pip install",
+        match=r"flower: needs the extra federated; found no flwr. Install it, in the checkout: pip install",
     ):
         loopback.run_over_flower(tmp_path, {}, tmp_path / "flower")
     assert not (tmp_path / "flower").exists()
