@@ -18,7 +18,8 @@ from learning.forecast.calibration import (
     lower_envelope,
     noise_levels,
 )
-from learning.forecast.decisions import Decisions, DecisionStudy, compare_own_kinds
+from learning.forecast.decision_study import DecisionStudy
+from learning.forecast.decisions import Decisions, compare_own_kinds
 from learning.forecast.doubts import add_kinds, bootstrap_in_doubt, bootstrap_of
 from learning.forecast.fitness import FitnessForecast, agree_rounds
 from learning.forecast.inputs import PlanningInputs

@@ -9,15 +9,8 @@ from populations import generated, two_kinds
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from learning.forecast.decisions import (
-    DecisionCost,
-    Decisions,
-    DecisionStudy,
-    RisingCurve,
-    alarm_chances,
-    calibrate_scores,
-    compare_own_kinds,
-)
+from learning.forecast.decision_study import DecisionStudy, alarm_chances, calibrate_scores
+from learning.forecast.decisions import DecisionCost, Decisions, RisingCurve, compare_own_kinds
 from learning.forecast.held import HeldShares
 from learning.forecast.measures import RELATIVE, MeasuredForecast, RootMeanSquare
 from learning.forecast.prediction import Prediction
