@@ -20,21 +20,19 @@ from reproduction.checks import log_slope, select_rows
 from reproduction.drawing import Style, plot_series
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
-from reproduction.weighted import methods
 from reproduction.weighted.methods import (
     CENTRAL,
     DELTA,
     LIPSCHITZ,
-    ONE_HOT,
     PLAIN,
-    TABLES,
     WEIGHTED,
     count_rounds,
-    load_available,
     vary_budget,
     vary_skew,
 )
 from reproduction.weighted.perturbation import check_rivals, compute_rivals
+from reproduction.weighted.rows import ONE_HOT, TABLES, load_available
+from reproduction.weighted.rows import Rows as TableRows
 from reproduction.weighted.table import check_table, compute_table
 from scenarios.report.figure_page import MUTED
 
@@ -196,14 +194,14 @@ def compute_ratios(setting: Setting) -> Rows:
             setting.did(1 / (len(NAMES) * len(RIDGES)))
 
 
-def make_cost(rows: methods.Rows, name: str, ridge: float) -> RecordFitness:
+def make_cost(rows: TableRows, name: str, ridge: float) -> RecordFitness:
     """The cost on the first rows of a table."""
     loss = make_loss("network", hidden=HIDDEN) if name == NETWORK else make_loss("logistic")
     return RecordFitness(loss, ((rows.x[:MOST_ROWS], rows.y[:MOST_ROWS]),), ridge)
 
 
 def choose_points(
-    rows: methods.Rows, name: str, cost: TrainingCost, setting: Setting, rng: np.random.Generator
+    rows: TableRows, name: str, cost: TrainingCost, setting: Setting, rng: np.random.Generator
 ) -> dict[str, Array]:
     """Models at which the ratio is computed, by kind of place.
 
@@ -222,7 +220,7 @@ def choose_points(
 
 
 def noisy_path(
-    rows: methods.Rows,
+    rows: TableRows,
     cost: TrainingCost,
     start: Array,
     setting: Setting,
@@ -243,7 +241,7 @@ def noisy_path(
     return np.array(points)
 
 
-def network_origin(rows: methods.Rows) -> Array:
+def network_origin(rows: TableRows) -> Array:
     """A network with zero units and the best constant score: no minimum, and no gradient."""
     share = float(np.mean(rows.y[:MOST_ROWS] > 0))
     point = np.zeros((1, HIDDEN * (rows.x.shape[1] + 1) + 1))

@@ -24,23 +24,19 @@ from reproduction.specification import Found
 from reproduction.weighted.methods import (
     DELTA,
     LIPSCHITZ,
-    LOSS,
     PLAIN,
     STEPS,
-    TABLES,
     WEIGHTED,
     Market,
-    Rows,
     Schedules,
     accuracy,
     count_rounds,
     count_trainings,
-    load_available,
     report_part,
-    skewed_sizes,
     summarise,
     train_locally,
 )
+from reproduction.weighted.rows import LOSS, TABLES, Rows, load_available, skewed_sizes
 
 CURVATURE = 0.25  # largest second derivative of logistic loss in the score, c of Chaudhuri et al.
 RIDGES = np.geomspace(1e-4, 10.0, 11)  # to choose from

@@ -10,15 +10,8 @@ import pandas as pd
 
 from reproduction.item import Setting
 from reproduction.specification import Found, Rows
-from reproduction.weighted.methods import (
-    DELTA,
-    EPSILONS,
-    LIPSCHITZ,
-    TABLES,
-    count_rounds,
-    load_available,
-    sample_sizes,
-)
+from reproduction.weighted.methods import DELTA, EPSILONS, LIPSCHITZ, count_rounds
+from reproduction.weighted.rows import TABLES, load_available, sample_sizes
 
 OWNERS = (2, 8, 32)
 CONVEXITY = 1.0  # lambda: the table is compared "without considering about regularization term"

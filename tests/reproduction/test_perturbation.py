@@ -11,8 +11,9 @@ from scipy.special import expit
 from learning.randomness import Streams
 from reproduction.item import Setting
 from reproduction.weighted import ITEMS, methods, perturbation, table
-from reproduction.weighted.methods import DELTA, Market, Rows, normalise_rows
+from reproduction.weighted.methods import DELTA, Market
 from reproduction.weighted.perturbation import Own, objective_terms
+from reproduction.weighted.rows import Rows, normalise_rows
 
 RNG = np.random.default_rng(11)
 BY_KEY = {item.key: item for item in ITEMS}

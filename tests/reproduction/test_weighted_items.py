@@ -17,7 +17,7 @@ from learning.training.task import Task
 from reproduction.drawing import render_svg
 from reproduction.item import NotPossible, Setting
 from reproduction.weighted import ITEMS, figures, methods
-from reproduction.weighted.methods import LOSS, RIDGE, Rows, normalise_rows
+from reproduction.weighted.rows import LOSS, RIDGE, Rows, load_available, normalise_rows
 
 RNG = np.random.default_rng(4)
 SIZES = (40, 90, 30)
@@ -283,10 +283,10 @@ def test_tables_that_are_missing_are_left_out_and_all_of_them_stop_it(monkeypatc
             return ROWS
         raise NotPossible(f"no {name}")
 
-    monkeypatch.setattr(methods, "load_rows", read)
-    assert methods.load_available(["bank", "adult"], QUICK) == [ROWS]
+    monkeypatch.setattr("reproduction.weighted.rows.load_rows", read)
+    assert load_available(["bank", "adult"], QUICK) == [ROWS]
     with pytest.raises(NotPossible, match="no bank"):
-        methods.load_available(["bank"], QUICK)
+        load_available(["bank"], QUICK)
 
 
 def test_the_ratio_of_a_ridge_holds_and_convexity_alone_does_not_do(monkeypatch):
