@@ -51,7 +51,7 @@ def _errors_table(content: Mapping[str, Any]) -> PlainTable:
     rows = error_rows(content)
     spreads = {row["kind"]: render_phrase("errors", "spread", row, content) for row in rows}
     trained = any(spreads.values())  # else a column would be empty
-    heads = ["in nine trainings in ten"] * trained + ["forecast"]
+    heads = ["in nine trainings in ten"] * trained + ["forecast (95 % interval)"]
     table = PlainTable(title, "model", "measured", *heads)
     show = error_format(content["errors"], content)
     for row in rows:

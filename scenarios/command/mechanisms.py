@@ -192,6 +192,6 @@ def choose_names(only: str | None) -> list[str]:
     names = [name.strip() for name in only.split(",")]
     for name in names:
         if name not in MECHANISMS:
-            remedy = suggest_name(name, list(MECHANISMS))
+            remedy = f"{suggest_name(name, list(MECHANISMS))} One of your own needs --plugin FILE."
             raise InputError("--only", "must name mechanisms", repr(name), remedy)
     return names

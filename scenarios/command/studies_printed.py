@@ -53,6 +53,7 @@ def print_design(content: dict[str, Any], folder: Path, advice: str) -> None:
     out.print(table)
     for line in design_refusals(content):
         out.say(line)
+    say_phrases(out, "design", "reading where_explained", content)
     out.print()
     say_phrases(out, "design", "answer what_would_change not_bought", content)
     out.say(f"\nreport: {folder / 'report.html'}", advice)

@@ -34,7 +34,7 @@ FIELDS = {
     "dp_variant.unprotected_quantities": (
         "owners[].records data.public_rows forecast.basis privileged"
     ),
-    "privacy_loss.privacy_unit": "claims[].unit",
+    "privacy_loss.privacy_unit": "claims[].unit scenario.data.unit",
     "privacy_loss.privacy_unit_details": "claims[].adjacency claims[].overlap",
     "privacy_loss.privacy_parameters_details": (
         "claims[].party claims[].epsilon claims[].delta claims[].protects_against"

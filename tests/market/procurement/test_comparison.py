@@ -460,7 +460,7 @@ def test_the_command_compares_mechanisms(dpmarket, tmp_path):
         (["--budget", "0"], "--budget: must be a number above 0; found 0.0."),
         (
             ["--only", "postd"],
-            "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?",
+            "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"? One of your own needs --plugin FILE.",
         ),
         (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
         (["--out", "."], "--out: must be a new file, or an earlier table of this kind"),
