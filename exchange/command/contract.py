@@ -119,14 +119,15 @@ def write_contract(made: Contract, out: Path, *, force: bool) -> None:
 
 def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: list[str]) -> None:
     """Print the new contract's file, warnings, and the next command."""
-    from exchange.sentences import digest_words, party_words, signed_words
+    from exchange.sentences import contract_words
 
+    words = contract_words(made)
     name = f"{out}: {made.title or 'a data market'}"
     Terminal().say(
-        titled("contract", name, party_words(made), left_out_words(left_out)),
+        titled("contract", name, words["parties"], left_out_words(left_out)),
         titled("warning", *result_warnings(content)),
-        titled("digest", made.digest, digest_words()),
-        titled("signed", signed_words(made)),
+        titled("digest", made.digest, words["digest"]),
+        titled("signed", words["signed"]),
         titled("read it", f"dpmarket contract show {out}"),
     )
 
@@ -140,9 +141,10 @@ def print_contract(
     refused = owner_rows.find_exceeded(made, max_epsilon, max_delta)
     terminal = Terminal()
     # The digest stands before any text that the contract brings.
-    terminal.say(titled("digest", made.digest, sentences.digest_words()))
-    terminal.say(titled("signed", sentences.signed_words(made)))
-    terminal.say(titled("contract", made.title or "a data market", sentences.party_words(made)))
+    words = sentences.contract_words(made)
+    terminal.say(titled("digest", made.digest, words["digest"]))
+    terminal.say(titled("signed", words["signed"]))
+    terminal.say(titled("contract", made.title or "a data market", words["parties"]))
     rows = PlainTable("", *owner_rows.HEADS)
     for row in owner_rows.owner_rows(made, refused):
         rows.add_row(*row)
