@@ -60,7 +60,6 @@ ROOMS = (
     "agents.behaviours",
     "agents.traders",
     "agents.model",
-    "agents.reporting",
     "agents.pricing",
     "agents.dynamics",
     "agents",

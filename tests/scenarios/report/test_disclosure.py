@@ -96,9 +96,9 @@ def test_every_field_has_a_source_that_exists(made):
             assert key.startswith("option --") or pick_keys(made, key)
 
 
-@pytest.mark.parametrize("name", [*SOURCES, *(name for name, _ in BASIC.values())])
+@pytest.mark.parametrize("name", [*SOURCES, *(one["text"] for one in BASIC.values())])
 def test_a_text_changes_with_its_sources_and_says_something(made, name):
-    keys = SOURCES.get(name) or next(keys for one, keys in BASIC.values() if one == name)
+    keys = SOURCES.get(name) or next(one["keys"] for one in BASIC.values() if one["text"] == name)
     assert say(made, name, keys)
     with pytest.raises(KeyError):
         say({}, name, keys)
