@@ -104,7 +104,6 @@ ROOMS = (
     "exchange.limits",
     "exchange.folder",
     "exchange.owner.table",
-    "exchange.owner.partitions",
     "exchange.owner.kept",
     "exchange.owner.answers",
     "exchange.statement",

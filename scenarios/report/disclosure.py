@@ -15,7 +15,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,28 +34,6 @@ BASIC: dict[str, dict[str, str]] = TABLES["basic"]
 SOURCES = {path.split(".")[-1]: keys for path, keys in FIELDS.items()} | TABLES["texts"]
 LABEL: dict[str, str] = TABLES["label"]
 NIST: dict[str, str] = TABLES["nist"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stated:
-    """Facts of a release that no result holds.
-
-    Parameters
-    ----------
-    curator: who publishes the model; several with commas between.
-    use: what the model is to be used for.
-    region: the region that the data describe, or whose laws apply.
-    sector: the registry's sector, such as Finance.
-    author: who fills out the entry.
-    source: links to what describes the release.
-    """
-
-    curator: str | None = None
-    use: str | None = None
-    region: str | None = None
-    sector: str | None = None
-    author: str | None = None
-    source: str | None = None
 
 
 def pick_keys(content: Content, keys: str) -> dict[str, Any]:
@@ -113,18 +90,19 @@ def check_protected(content: Content) -> None:
 
 
 def make_entry(
-    content: Content, date: dt.date, stated: Stated
+    content: Content, date: dt.date, stated: Mapping[str, str | None]
 ) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Make an entry in the form of the registry, and the sources of each of its fields.
 
-    Tier 3 where all of its tier 1 is stated, else 1.
+    Tier 3 where all of its tier 1 is stated, else 1. What no result holds is stated by the options
+    of ``dpmarket disclose``: curator, use, region, sector, author and source.
     """
     deployment: dict[str, Any] = {}
     sources = {}
     for path, value, named in [*_computed_fields(content), *_stated_fields(stated, date)]:
         _put(deployment, path, value)
         sources[f"deployment.{path}"] = named
-    complete = stated.curator and stated.use and stated.region
+    complete = all(map(stated.get, ("curator", "use", "region")))
     entry = {
         "url_slug": _slug(deployment["basic"]),
         "status": "Draft",
@@ -150,19 +128,19 @@ def _computed_fields(content: Content) -> Iterator[Field]:
     yield "deployment_model.model_name", "Federated", ["owners[].records"]
 
 
-def _stated_fields(stated: Stated, date: dt.date) -> Iterator[Field]:
+def _stated_fields(stated: Mapping[str, str | None], date: dt.date) -> Iterator[Field]:
     """Fields that only a person can fill."""
-    yield "basic.data_curators", _split(stated.curator), ["option --curator"]
-    yield "basic.intended_use", stated.use or NOT_STATED, ["option --use"]
-    yield "basic.data_product_region", stated.region or NOT_STATED, ["option --region"]
+    yield "basic.data_curators", _split(stated.get("curator")), ["option --curator"]
+    yield "basic.intended_use", stated.get("use") or NOT_STATED, ["option --use"]
+    yield "basic.data_product_region", stated.get("region") or NOT_STATED, ["option --region"]
     day = "option --date, or the day that result.json was written"
     yield "basic.publication_date", date.isoformat(), [day]
-    if stated.sector:
-        yield "basic.data_product_sector", stated.sector, ["option --sector"]
-    if stated.author:
-        yield "administrative.registry_authors", _split(stated.author), ["option --author"]
-        if stated.source:
-            yield "administrative.sources", stated.source, ["option --source"]
+    if stated.get("sector"):
+        yield "basic.data_product_sector", stated.get("sector"), ["option --sector"]
+    if stated.get("author"):
+        yield "administrative.registry_authors", _split(stated.get("author")), ["option --author"]
+        if stated.get("source"):
+            yield "administrative.sources", stated.get("source"), ["option --source"]
 
 
 def _split(text: str | None) -> list[str]:
