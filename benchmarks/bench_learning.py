@@ -12,12 +12,16 @@ first round, in which all runs ask at one point, those of one run.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from benchmarks.measuring import report_targets, time_wall
-from learning.forecast.fitness import FitnessForecast, forecast_fitness
+from benchmarks.bench_records import clients_for, train_engine
+from benchmarks.measuring import Targets, time_wall
+from learning.data.owner_data import OwnerData
+from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
 from learning.forecast.law import oracle_problem
 from learning.losses.coordinates import Coordinates
@@ -28,12 +32,8 @@ from learning.losses.statistics import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Mechanism
-from learning.randomness import Streams
 from learning.threads import one_blas_thread, over_blocks
-from learning.training.client import make_clients
-from learning.training.engine import train
 from learning.training.plan import Plan
-from learning.training.task import Task
 
 OWNERS = 3
 RECORDS = 250_000
@@ -45,31 +45,29 @@ AT_LEAST = 300
 AT_MOST = 0.1  # seconds of a forecast
 CLIPPED_HORIZON = 3
 TIMES_PRODUCTS = 3.0
-Owners = list[tuple[np.ndarray, np.ndarray]]
 
 
-def make_records() -> Owners:
+def make_records() -> list[OwnerData]:
     """Make records of all owners."""
     rng = np.random.default_rng(0)
     owners = []
-    for _ in range(OWNERS):
+    for number in range(OWNERS):
         x = np.column_stack([rng.uniform(-1, 1, size=(RECORDS, WIDTH - 1)), np.ones(RECORDS)])
-        owners.append((x, x @ np.linspace(1, -1, WIDTH) + 0.5 * rng.normal(size=RECORDS)))
+        y = x @ np.linspace(1, -1, WIDTH) + 0.5 * rng.normal(size=RECORDS)
+        owners.append(OwnerData(f"o{number}", x, y))
     return owners
 
 
-def train_engine(owners: Owners, coordinates: Coordinates, plan: Plan, noise: Mechanism) -> None:
+def train_records(
+    owners: Sequence[OwnerData], coordinates: Coordinates, plan: Plan, noise: Mechanism
+) -> None:
     """Train by the engine: one pass over the records, then all runs of a round together."""
-    names = [f"o{i}" for i in range(OWNERS)]
-    records = [coordinates.oracle(x, y) for x, y in owners]
-    budgets = np.ones(OWNERS)
-    bound = coordinates.gradient_bound
-    clients = make_clients(names, records, budgets, noise, bound, plan.horizon)
-    train(Task(clients, coordinates, plan, noise, runs=RUNS, streams=Streams(0, "noise")))
+    clients = clients_for(owners, coordinates, plan.horizon, 1.0, noise)
+    train_engine(clients, coordinates, RUNS, plan, noise)
 
 
 def loop_round(
-    owners: Owners,
+    owners: Sequence[OwnerData],
     coordinates: Coordinates,
     theta: np.ndarray,
     step: float,
@@ -79,23 +77,37 @@ def loop_round(
     """One round of one run with gradients over the records, vectorised within an owner."""
     gradient = np.zeros(WIDTH)
     scale = 2 * coordinates.gradient_bound * HORIZON
-    for x, y in owners:
-        answer = 2 * x.T @ (x @ theta - y) / len(y)
-        gradient += (answer + rng.laplace(size=WIDTH) * scale / len(y)) / OWNERS
+    for one in owners:
+        answer = 2 * one.x.T @ (one.x @ theta - one.y) / len(one.y)
+        gradient += (answer + rng.laplace(size=WIDTH) * scale / len(one.y)) / OWNERS
     return np.clip(theta - step * gradient, -coordinates.theta_max, coordinates.theta_max)
 
 
-def make_forecasts(owners: Owners, coordinates: Coordinates) -> dict[str, FitnessForecast]:
-    """Make forecasts of the best plan and of a fixed one."""
-    x, y = (np.concatenate(part) for part in zip(*owners, strict=True))
+def compare_loops(owners: Sequence[OwnerData], coordinates: Coordinates, targets: Targets) -> None:
+    """Compare batched training with a loop over runs."""
+    plan = Plan("averaged", "averaged", HORIZON, 0.2)
+    rng = np.random.default_rng(1)
+    theta = np.full(WIDTH, 0.1)
+    engine = time_wall(lambda: train_records(owners, coordinates, plan, Laplace()))
+    one = time_wall(lambda: loop_round(owners, coordinates, theta, 0.1, rng=rng), 5)
+    targets.show(f"batched training, T = {HORIZON}, one pass included", engine)
+    ratio = RUNS * (HORIZON - 1) * one / engine
+    targets.show("batched training: against a loop over runs", ratio, "times", least=AT_LEAST)
+
+
+def time_forecasts(owners: Sequence[OwnerData], coordinates: Coordinates, targets: Targets) -> None:
+    """Time forecasts of the best plan and of a fixed one."""
+    epsilon = np.geomspace(0.1, 10, GRID)[:, None]
+    sizes = np.geomspace(1e3, 1e6, GRID)[None]
+    terms = np.broadcast_arrays(OWNERS * Laplace().noise_term(epsilon), OWNERS * sizes)
+    sums = np.stack(terms, axis=-1)
+    x = np.concatenate([one.x for one in owners])
+    y = np.concatenate([one.y for one in owners])
     fitness = Fitness(squared_statistics(x, y))
     problem = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
-    plans = {
-        "envelope": {},
-        "fixed plan": {"horizon": HORIZON, "step_size": 0.2, "returned": ("last",)},
-    }
-    return {
-        name: forecast_fitness(
+    fixed = {"horizon": HORIZON, "step_size": 0.2, "returned": ("last",)}
+    for name, choices in {"envelope": {}, "fixed plan": fixed}.items():
+        made = forecast_fitness(
             problem,
             Settings("averaged", **choices),
             sizes=np.full(OWNERS, RECORDS),
@@ -104,46 +116,8 @@ def make_forecasts(owners: Owners, coordinates: Coordinates) -> dict[str, Fitnes
             dispersion=2.5,
             gradient_bound=coordinates.gradient_bound,
         )
-        for name, choices in plans.items()
-    }
-
-
-def print_title(subject: str, horizon: int) -> None:
-    """Print the title of a table of trainings."""
-    size = f"{RUNS} runs, {OWNERS} owners, n = {OWNERS * RECORDS:,}, p = {WIDTH}, T = {horizon}"
-    print(f"{subject}: {size}")
-    print(f"  {'way':<46}{'seconds':>12}{'ratio':>12}")
-
-
-def compare_loops(owners: Owners, coordinates: Coordinates) -> bool:
-    """Print batched training against loops; True where the target is missed."""
-    plan = Plan("averaged", "averaged", HORIZON, 0.2)
-    rng = np.random.default_rng(1)
-    theta = np.full(WIDTH, 0.1)
-    engine = time_wall(lambda: train_engine(owners, coordinates, plan, Laplace()))
-    one = time_wall(lambda: loop_round(owners, coordinates, theta, 0.1, rng=rng), 5)
-    loop = RUNS * (HORIZON - 1) * one
-    print_title("training", HORIZON)
-    print(f"  {'batched, one pass included':<46}{engine:>12.3f}{1:>12}")
-    name = "loop over runs, NumPy over records, scaled up"
-    print(f"  {name:<46}{loop:>12.1f}{loop / engine:>12,.0f}")
-    return loop / engine < AT_LEAST
-
-
-def time_forecasts(owners: Owners, coordinates: Coordinates) -> bool:
-    """Print seconds of forecasts; True where the target is missed."""
-    epsilon = np.geomspace(0.1, 10, GRID)[:, None]
-    sizes = np.geomspace(1e3, 1e6, GRID)[None]
-    terms = np.broadcast_arrays(OWNERS * Laplace().noise_term(epsilon), OWNERS * sizes)
-    sums = np.stack(terms, axis=-1)
-    print(f"forecast over {GRID} x {GRID} points of (epsilon, n)")
-    print(f"  {'forecast':<46}{'seconds':>12}{'share of target':>17}")
-    missed = False
-    for name, planner in make_forecasts(owners, coordinates).items():
-        seconds = time_wall(partial(planner.excess, sums), 5)
-        missed |= seconds > AT_MOST
-        print(f"  {name:<46}{seconds:>12.3f}{seconds / AT_MOST:>17.2f}")
-    return missed
+        seconds = time_wall(partial(made.excess, sums), 5)
+        targets.show(f"forecast at {GRID} x {GRID} of (epsilon, n): {name}", seconds, most=AT_MOST)
 
 
 def multiply_products(lines: list[np.ndarray]) -> None:
@@ -157,39 +131,34 @@ def multiply_products(lines: list[np.ndarray]) -> None:
                 pass
 
 
-def compare_products(owners: Owners) -> bool:
-    """Print clipped training against its bare products; True where the target is missed."""
-    missed = False
-    labels = [(x, np.where(y > 0, 1.0, -1.0)) for x, y in owners]
+@one_blas_thread()
+def compare_clipped(owners: Sequence[OwnerData], targets: Targets) -> None:
+    """Compare clipped training with its bare products."""
+    labels = [replace(one, y=np.where(one.y > 0, 1.0, -1.0)) for one in owners]
     plan = Plan("sgd2", "last", CLIPPED_HORIZON, 0.2)
-    common = (np.zeros(WIDTH), np.eye(WIDTH), 2.0)
-    print_title("clipped training", CLIPPED_HORIZON)
-    with one_blas_thread():
-        lines = [np.column_stack([x, y]).astype(np.float32) for x, y in owners]
-        bare = time_wall(lambda: multiply_products(lines))
-        print(f"  {'the bare products':<46}{bare:>12.3f}{1:>12}")
-        for name in ("squared", "hinge", "logistic"):
-            held = labels if LOSSES[name].labels else owners
-            coordinates = Coordinates(*common, norm=2, loss=LOSSES[name], clipping="record")
-            seconds = time_wall(partial(train_engine, held, coordinates, plan, Gaussian(1e-6)))
-            missed |= name == "squared" and seconds > TIMES_PRODUCTS * bare
-            way = f"clipped, one pass included: {name}"
-            print(f"  {way:<46}{seconds:>12.3f}{seconds / bare:>12.2f}")
-    return missed
+    lines = [np.column_stack([one.x, one.y]).astype(np.float32) for one in owners]
+    bare = time_wall(lambda: multiply_products(lines))
+    targets.show(f"clipped training, T = {CLIPPED_HORIZON}: the bare products", bare)
+    for name in ("squared", "hinge", "logistic"):
+        loss = LOSSES[name]
+        held = labels if loss.labels else owners
+        common = (np.zeros(WIDTH), np.eye(WIDTH), 2.0)
+        coordinates = Coordinates(*common, norm=2, loss=loss, clipping="record")
+        seconds = time_wall(partial(train_records, held, coordinates, plan, Gaussian(1e-6)))
+        most = TIMES_PRODUCTS if name == "squared" else np.inf
+        targets.show(f"clipped training: {name}, over these", seconds / bare, "times", most=most)
 
 
 def main() -> int:
-    """Print the tables; 1 if a target is missed."""
+    """Print all figures; 1 if a target is missed."""
+    targets = Targets()
     owners = make_records()
     coordinates = Coordinates(np.zeros(WIDTH), np.eye(WIDTH), float(WIDTH), 8.0, 1.5)
-    missed = [
-        compare_loops(owners, coordinates),
-        time_forecasts(owners, coordinates),
-        compare_products(owners),
-    ]
-    asked = f"loops at least {AT_LEAST} times, forecasts at most {AT_MOST} s, "
-    print(f"asked: {asked}squared loss at most {TIMES_PRODUCTS:g} times the products")
-    return report_targets(any(missed))
+    print(f"{RUNS} runs, {OWNERS} owners, n = {OWNERS * RECORDS:,}, p = {WIDTH}, by the clock")
+    compare_loops(owners, coordinates, targets)
+    time_forecasts(owners, coordinates, targets)
+    compare_clipped(owners, targets)
+    return targets.report()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.measuring import compile_packages, report_targets, time_command
+from benchmarks.measuring import Targets, compile_packages, time_command
 
 PUBLIC_ROWS = 300
 WIDE_PUBLIC_ROWS = 4000
@@ -114,21 +114,20 @@ def list_cases(folder: Path) -> dict[str, tuple[str, Callable[[], list[str]]]]:
 
 
 def main() -> int:
-    """Print the table; 1 if a target is missed."""
-    missed = []
+    """Time all commands; 1 if a target is missed."""
+    targets = Targets()
     compile_packages()
-    print(f"{'command':<40}{'processor seconds':>18}{'asked':>8}")
+    print("processor seconds of a command")
     for name, asked in SECONDS.items():
         with TemporaryDirectory() as folder:
             case = list_cases(Path(folder)).get(name)
             if case is None:
-                print(f"{name:<40}{'left out: no DPMARKET_DATA':>26}")
+                print(f"  {name}: left out, no DPMARKET_DATA")
                 continue
             text, arguments = case
             used = time_command(Path(folder), arguments()).processor
-        missed += [name] * (used > asked)
-        print(f"{text:<40}{used:>18.1f}{asked:>8.0f}", flush=True)
-    return report_targets(missed)
+        targets.show(text, used, most=asked)
+    return targets.report()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from benchmarks.measuring import report_targets
+from benchmarks.measuring import Targets
 from learning.forecast.fitness import forecast_fitness
 from learning.forecast.inputs import Settings
 from learning.privacy.laplace import Laplace
@@ -145,40 +145,35 @@ MARKETS = {
 }
 
 
-def compare_loop(name: str) -> bool:
-    """Print solutions of a market and the loop; True where a target is missed."""
+def compare_loop(name: str, targets: Targets) -> None:
+    """Compare the solver with the loop for one market."""
     make, loss = MARKETS[name]
-    missed = False
     seconds = {}
     for n_owners in (FEW, SMALL, LARGE):
         wall, processor, found = solve_fastest(make, n_owners, 1 if n_owners == LARGE else 5)
         seconds[n_owners] = wall
+        many = n_owners == LARGE
+        told = f"{name}, {n_owners:,} owners"
+        targets.show(told, wall, most=SECONDS if many else np.inf)
+        most = ASKED.get(name, SECONDS) if many else np.inf
+        targets.show(f"{told}: processor", processor, most=most)
         regret = found.max_relative_regret
-        missed |= regret > REGRET
-        numbers = f"{n_owners:>11,}{wall:>10.3f}{processor:>11.3f}{regret:>17.0e}"
-        print(f"{name:<14}{numbers}  {found.reason}")
+        targets.show(f"{told}: relative regret ({found.reason})", regret, "", most=REGRET)
     exponent = math.log(seconds[LARGE] / seconds[SMALL]) / math.log(LARGE / SMALL)
-    share = f"{seconds[LARGE] / SECONDS:.0%} of {SECONDS:.0f} s"
-    print(f"  {share}; grows as N^{exponent:.2f}, at most {EXPONENT}")
-    asked = f"asked {ASKED[name]:.0f}" if name in ASKED else "nothing asked"
-    print(f"  {processor:.1f} s of processor, {asked}")
+    targets.show(f"{name}: seconds grow as a power of owners", exponent, "", most=EXPONENT)
     game = make(SMALL)
     rounds = rounds_of_play(game)
     sweep = loop_seconds(game, loss)
-    ratio = rounds * sweep / seconds[SMALL]
-    least = "at least " if rounds == ROUNDS else ""
-    loop = f"minimize_scalar, {SMALL:,} owners: {sweep:.1f} s a round, {least}{rounds} rounds"
-    print(f"  {loop}: {ratio:,.0f} times as long; aim {AGAINST_LOOP}")
-    slow = seconds[LARGE] > SECONDS or processor > ASKED.get(name, SECONDS)
-    return missed or slow or exponent > EXPONENT or ratio < AGAINST_LOOP
+    told = f"{name}: {rounds} rounds of minimize_scalar for {SMALL:,} owners"
+    targets.show(told, rounds * sweep / seconds[SMALL], "times", least=AGAINST_LOOP)
 
 
 def main() -> int:
-    """Print the tables; 1 if a target is missed."""
-    heads = f"{'owners':>11}{'seconds':>10}{'processor':>11}{'relative regret':>17}  reason"
-    print(f"{'market':<14}{heads}")
-    missed = [compare_loop(name) for name in MARKETS]
-    return report_targets(any(missed))
+    """Time all markets; 1 if a target is missed."""
+    targets = Targets()
+    for name in MARKETS:
+        compare_loop(name, targets)
+    return targets.report()
 
 
 if __name__ == "__main__":

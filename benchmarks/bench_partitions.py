@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_table import NUMBERS, write_table
-from benchmarks.measuring import call_module, peak_memory, report_targets
+from benchmarks.measuring import Targets, call_module, peak_memory
 from learning.workers import find_client, keep_workers, share_out
 from scenarios.tables.parts import open_parts
 
@@ -120,22 +120,22 @@ def main(n_rows: int = ROWS) -> int:
         write_table(Path(folder), n_rows, np.float32)
         ways = [folder, str(WORKERS)], [folder]
         shared, alone = (call_module("benchmarks.bench_partitions", "child", *way) for way in ways)
-    print(f"partitions: {n_rows:,} rows of {NUMBERS + 2} columns, {WORKERS} Dask workers")
-    print(f"  {'':<30}{'processor s':>12}{'clock s':>10}{'peak GiB here':>15}")
+    targets = Targets()
+    print(f"{n_rows:,} rows of {NUMBERS + 2} columns in partitions, {WORKERS} Dask workers")
     bare = shared["bare"]
     one, other = shared["sum"], alone["sum"]
     named = {"bare read by the workers": bare, "sums by the workers": one, "sums without": other}
     for name, found in named.items():
-        held = found.get("peak", 0.0) / 2**30
-        print(f"  {name:<30}{found['processor']:>12.2f}{found['clock']:>10.2f}{held:>15.2f}")
+        targets.show(f"{name}: processor", found["processor"])
+        targets.show(f"{name}: clock", found["clock"])
+    targets.show("sums over the bare read", one["processor"] / bare["processor"], "times")
     times = one["processor"] / other["processor"]
-    peak = max(one["worker"], one["peak"]) / 2**30
+    targets.show("sums by the workers over those without", times, "times", most=TIMES_ALONE)
+    for name, peak in (("a worker", one["worker"]), ("the command", one["peak"])):
+        targets.show(f"peak of {name}", peak / 2**30, "GiB", most=PEAK_GIB)
     apart = largest_difference(one["sums"], other["sums"])
-    print(f"  {one['processor'] / bare['processor']:.1f} times the bare read;")
-    print(f"  {times:.1f} times as much as without workers, asked at most {TIMES_ALONE}")
-    print(f"  {peak:.2f} GiB in a worker or the command, asked under {PEAK_GIB:.0f}")
-    print(f"  sums differ by {apart:.0e} of themselves, asked at most {SAME:.0e}")
-    return report_targets(times > TIMES_ALONE or peak > PEAK_GIB or apart > SAME)
+    targets.show("relative difference of the sums", apart, "", most=SAME)
+    return targets.report()
 
 
 if __name__ == "__main__":

@@ -18,12 +18,13 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from benchmarks.measuring import call_module, peak_memory, report_targets, time_actions
+from benchmarks.measuring import Targets, call_module, peak_memory, time_actions
 from learning.data.owner_data import OwnerData
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
 from learning.losses.network import draw_start
 from learning.privacy.laplace import Laplace
+from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients
 from learning.training.engine import train
@@ -50,8 +51,7 @@ MOST_GIB = 1.0
 SHOWN_ROUNDS = 4
 BLOCKS = (512, 1024, 4096)  # records at a time that the bare products are tried with
 REPEATED = 20  # rounds of bare products at a time: as long a stretch of time as the others
-BARE = "two bare float32 products a round, "
-LOOP = "loop over runs, from a few, NumPy "
+LAPLACE = Laplace()
 PLAN = Plan("synchronous", "last", HORIZON, 0.2 * HORIZON**2)
 
 
@@ -76,21 +76,29 @@ def coordinates_for(loss: str, width: int = WIDTH) -> Coordinates:
 
 
 def clients_for(
-    owners: Sequence[OwnerData], coordinates: Coordinates, horizon: int, epsilon: float
+    owners: Sequence[OwnerData],
+    coordinates: Coordinates,
+    horizon: int,
+    epsilon: float,
+    noise: Mechanism = LAPLACE,
 ) -> tuple[Client, ...]:
     """Clients of the owners."""
     records = [coordinates.oracle(owner.x, owner.y) for owner in owners]
     names = [owner.name for owner in owners]
     budgets = np.full(len(owners), epsilon)
-    return make_clients(names, records, budgets, Laplace(), coordinates.gradient_bound, horizon)
+    return make_clients(names, records, budgets, noise, coordinates.gradient_bound, horizon)
 
 
 def train_engine(
-    clients: Sequence[Client], coordinates: Coordinates, runs: int, plan: Plan
+    clients: Sequence[Client],
+    coordinates: Coordinates,
+    runs: int,
+    plan: Plan,
+    noise: Mechanism = LAPLACE,
 ) -> np.ndarray:
     """Train by the engine: all runs of a round together."""
     streams = Streams(0, "noise")
-    return train(Task(clients, coordinates, plan, Laplace(), runs=runs, streams=streams)).theta
+    return train(Task(clients, coordinates, plan, noise, runs=runs, streams=streams)).theta
 
 
 def loop_run(
@@ -136,56 +144,45 @@ def bare_products(lines: np.ndarray, phi: np.ndarray) -> dict[str, Callable[[], 
     }
 
 
-def linear_ways(
-    loss: str, owners: Sequence[OwnerData], clients: Sequence[Client]
-) -> dict[str, tuple[Callable[[], object], float]]:
-    """Ways that are compared with the engine, and how often all runs need each."""
-    lines = np.concatenate([owner.records.lines for owner in clients])
-    phi = np.random.default_rng(1).normal(size=(RUNS, lines.shape[1])).astype(np.float32)
-    ball = coordinates_for(loss).theta_max
-    ways: dict[str, tuple[Callable[[], object], float]] = {}
+def compare_products(
+    loss: str,
+    train_all: Callable[[], object],
+    products: dict[str, Callable[[], np.ndarray]],
+    rounds: int,
+    targets: Targets,
+) -> float:
+    """Show the engine beside the bare products of all its rounds; return its seconds."""
 
     def repeat(product: Callable[[], object]) -> None:
         for _ in range(REPEATED):
             product()
 
-    for name, product in bare_products(lines, phi).items():
-        ways[BARE + name] = (partial(repeat, product), len(PLAN.steps) / REPEATED)
-    rng = np.random.default_rng(1)
-    scale = float(clients[0].scale)
-    for precision in ("float64", "float32"):
-        signed = [(owner.y[:, None] * owner.x).astype(precision) for owner in owners]
-        run = partial(loop_run, signed, scale, loss, PLAN, ball, rng=rng)
-        ways[LOOP + precision] = (run, RUNS)
-    return ways
+    engine, *each = time_actions(train_all, *(partial(repeat, one) for one in products.values()))
+    targets.show(f"{loss}: engine, through train(...)", engine)
+    for name, one in zip(products, each, strict=True):
+        targets.show(f"{loss}: two bare float32 products a round, {name}", rounds / REPEATED * one)
+    over = engine * REPEATED / (rounds * min(each))
+    targets.show(f"{loss}: over the fastest of these", over, "times", most=OVER_BARE[loss])
+    return engine
 
 
-def compare_linear(loss: str, owners: Sequence[OwnerData]) -> bool:
-    """Print full-batch training and other ways; True where a target is missed."""
+def compare_linear(loss: str, owners: Sequence[OwnerData], targets: Targets) -> None:
+    """Compare full-batch training with bare products, and with a loop over runs in NumPy."""
     coordinates = coordinates_for(loss)
     clients = clients_for(owners, coordinates, HORIZON, EPSILON)
-    ways = linear_ways(loss, owners, clients)
-    engine, *each = time_actions(
-        lambda: train_engine(clients, coordinates, RUNS, PLAN),
-        *(way for way, _ in ways.values()),
-    )
-    times = zip(ways.items(), each, strict=True)
-    seconds = {name: one * count for (name, (_, count)), one in times}
-    over = engine / min(one for name, one in seconds.items() if name.startswith(BARE))
-    n_records = sum(owner.n_records for owner in owners)
-    size = f"{RUNS} runs, {len(owners)} owners, n = {n_records:,}, p = {WIDTH}, T = {HORIZON}"
-    print(f"{loss}: {size}, Laplace noise")
-    print(f"  {'way':<56}{'seconds':>10}{'/ engine':>10}  asked")
-    print(f"  {'engine, through train(...)':<56}{engine:>10.2f}{1:>10}")
-    missed = over > OVER_BARE[loss]
-    for name, taken in seconds.items():
-        wanted = ""
-        if name == LOOP + "float64":
-            wanted = f"  at least {AGAINST_LOOP:.3g}"
-            missed |= taken / engine < AGAINST_LOOP
-        print(f"  {name:<56}{taken:>10.2f}{taken / engine:>10.3g}{wanted}")
-    print(f"  engine over the fastest bare products: {over:.2f}, asked at most {OVER_BARE[loss]}")
-    return missed
+    lines = np.concatenate([owner.records.lines for owner in clients])
+    phi = np.random.default_rng(1).normal(size=(RUNS, lines.shape[1])).astype(np.float32)
+    train_all = partial(train_engine, clients, coordinates, RUNS, PLAN)
+    products = bare_products(lines, phi)
+    engine = compare_products(loss, train_all, products, len(PLAN.steps), targets)
+    rng = np.random.default_rng(1)
+    scale = float(clients[0].scale)
+    for precision, least in (("float64", AGAINST_LOOP), ("float32", 0)):
+        signed = [(owner.y[:, None] * owner.x).astype(precision) for owner in owners]
+        run = partial(loop_run, signed, scale, loss, PLAN, coordinates.theta_max, rng=rng)
+        (alone,) = time_actions(run)
+        told = f"{loss}: against a loop over runs in NumPy, {precision}"
+        targets.show(told, RUNS * alone / engine, "times", least=least)
 
 
 def network_task(owners: Sequence[OwnerData]) -> tuple[tuple[Client, ...], Coordinates, Plan]:
@@ -196,24 +193,13 @@ def network_task(owners: Sequence[OwnerData]) -> tuple[tuple[Client, ...], Coord
     return clients_for(owners, coordinates, plan.horizon, EPSILON), coordinates, plan
 
 
-def compare_network(owners: Sequence[OwnerData]) -> bool:
-    """Print training of a network and its bare products; True where the target is missed."""
+def compare_network(owners: Sequence[OwnerData], targets: Targets) -> None:
+    """Compare training of a network with its bare products."""
     clients, coordinates, plan = network_task(owners)
     lines = np.concatenate([owner.x for owner in owners]).astype(np.float32)
     phi = np.random.default_rng(1).normal(size=(RUNS * HIDDEN, WIDTH)).astype(np.float32)
-    ways = bare_products(lines, phi)
-    engine, *each = time_actions(
-        lambda: train_engine(clients, coordinates, RUNS, plan), *ways.values()
-    )
-    rounds = len(plan.steps)
-    over = engine / (rounds * min(each))
-    asked = OVER_BARE["network"]
-    print(f"network of {HIDDEN} hidden units: {RUNS} runs, n = {len(lines):,}, {rounds} rounds")
-    print(f"  {'engine, through train(...)':<56}{engine:>10.2f} s")
-    for name, one in zip(ways, each, strict=True):
-        print(f"  {BARE + name:<56}{rounds * one:>10.2f} s")
-    print(f"  engine over the fastest bare products: {over:.2f}, asked at most {asked}")
-    return over > asked
+    train_all = partial(train_engine, clients, coordinates, RUNS, plan)
+    compare_products("network", train_all, bare_products(lines, phi), len(plan.steps), targets)
 
 
 def asynchronous_task(n_owners: int, ticks: int, runs: int, epsilon: float = EPSILON) -> Task:
@@ -230,7 +216,7 @@ def asynchronous_task(n_owners: int, ticks: int, runs: int, epsilon: float = EPS
     weights = sizes / sizes.sum()
     plan = Plan("asynchronous", "last", ticks, 0.05 * ticks**2)
     streams = Streams(0, "noise")
-    return Task(clients, coordinates, plan, Laplace(), runs, streams, weights=weights)
+    return Task(clients, coordinates, plan, LAPLACE, runs, streams, weights=weights)
 
 
 def asynchronous_run(task: Task, called: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
@@ -248,8 +234,8 @@ def asynchronous_run(task: Task, called: np.ndarray, *, rng: np.random.Generator
     return learner
 
 
-def compare_asynchronous() -> bool:
-    """Print asynchronous training and a loop over runs and ticks; True where it is too slow."""
+def compare_asynchronous(targets: Targets) -> None:
+    """Compare asynchronous training with a loop over runs and ticks, from a few runs."""
     task = asynchronous_task(MANY, TICKS, RUNS)
     rng = np.random.default_rng(1)
 
@@ -260,15 +246,11 @@ def compare_asynchronous() -> bool:
     engine, alone = time_actions(
         lambda: train_engine(task.owners, task.coordinates, task.runs, task.plan), loop_runs
     )
-    whole = RUNS / FEW_RUNS * alone
-    size = f"{MANY} owners, T = {TICKS}, {RUNS} runs, p = {FEW_COLUMNS}"
-    ratio = whole / engine
-    asked = f"asked at least {ASYNCHRONOUS_AGAINST_LOOP}"
-    loop = f"loop over runs and ticks, from {FEW_RUNS} runs"
-    print(f"asynchronous, squared loss: {size}, Laplace noise")
-    print(f"  {'engine, through train(...)':<40}{engine:>8.2f} s")
-    print(f"  {loop:<40}{whole:>8.2f} s, {ratio:.1f} times as long, {asked}")
-    return ratio < ASYNCHRONOUS_AGAINST_LOOP
+    told = f"asynchronous: {MANY} owners, T = {TICKS}"
+    targets.show(told, engine)
+    ratio = RUNS / FEW_RUNS * alone / engine
+    least = ASYNCHRONOUS_AGAINST_LOOP
+    targets.show(f"{told}: against a loop", ratio, "times", least=least)
 
 
 def memory_stages(n_records: int, runs: int) -> dict[str, int]:
@@ -290,30 +272,29 @@ def measure_memory(n_records: int, runs: int) -> dict[str, int]:
     return call_module("benchmarks.bench_records", "memory", str(n_records), str(runs))
 
 
-def compare_memory() -> bool:
-    """Print the peak of memory stage by stage; True where the target is missed."""
-    found = {name: size / 2**30 for name, size in measure_memory(LARGE, RUNS).items()}
-    size = f"{LARGE:,} x {WIDTH} records of {OWNERS} owners"
-    print(f"memory: {size}, hinge, {RUNS} runs; peak so far")
-    for name, gib in found.items():
-        print(f"  {name:<44}{gib:>8.2f} GiB")
-    most = max(found.values())
-    print(f"  in all {most:.2f} GiB, asked under {MOST_GIB:.0f} GiB")
-    return most > MOST_GIB
+def compare_memory(targets: Targets) -> None:
+    """Show the peak of memory stage by stage."""
+    found = measure_memory(LARGE, RUNS)
+    for name, size in found.items():
+        most = MOST_GIB if size == max(found.values()) else np.inf
+        targets.show(f"memory so far: {name}", size / 2**30, "GiB", most=most)
 
 
 def main() -> int:
-    """Print the tables; 1 if a target is missed."""
+    """Print all figures; 1 if a target is missed."""
+    targets = Targets()
     with threadpool_limits(1):
         kernels = {pool["architecture"] for pool in threadpool_info() if "architecture" in pool}
         names = ", ".join(sorted(kernels)) or "an unknown processor"
-        print(f"one thread on all sides; matrix products for {names}")
+        print(f"one thread on all sides; matrix products for {names}; Laplace noise, {RUNS} runs")
+        print(f"{OWNERS} owners of {RECORDS:,} records, p = {WIDTH}, T = {HORIZON}")
         owners = make_labelled([RECORDS] * OWNERS)
-        missed = [compare_linear(loss, owners) for loss in ("hinge", "logistic")]
-        missed.append(compare_network(owners))
-        missed.append(compare_asynchronous())
-        missed.append(compare_memory())
-    return report_targets(any(missed))
+        for loss in ("hinge", "logistic"):
+            compare_linear(loss, owners, targets)
+        compare_network(owners, targets)
+        compare_asynchronous(targets)
+        compare_memory(targets)
+    return targets.report()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.measuring import compile_packages, report_targets, time_command
+from benchmarks.measuring import Targets, compile_packages, time_command
 
 TURNS = 3
 MARKETS = 48
@@ -69,7 +69,6 @@ def speed_of_two_workers(folder: Path) -> float:
             out = ["--workers", str(workers), "--out", f"apart{turn}{workers}"]
             taken = time_command(folder, ["sweep", "apart.toml", *out])
             best[workers] = min(best[workers], taken.wall)
-    print(f"{MARKETS} markets: {best[1]:.1f} s by one worker, {best[2]:.1f} s by two", flush=True)
     return best[1] / best[2]
 
 
@@ -83,7 +82,6 @@ def cells_over_four(folder: Path) -> float:
     for turn, name in enumerate(("four", "four", "cells")):
         out = ["--workers", "1", "--out", f"{name}{turn}"]
         taken[name] = time_command(folder, ["sweep", f"{name}.toml", *out]).processor
-    print(f"processor seconds: {taken['four']:.1f} of four cells, {taken['cells']:.1f} of 1,000")
     return taken["cells"] / taken["four"]
 
 
@@ -101,23 +99,21 @@ def write_commands(folder: Path) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Print the table; 1 if a target is missed."""
+    """Time all of it; 1 if a target is missed."""
+    targets = Targets()
     compile_packages()
-    missed = []
+    print("seconds by the clock")
     with TemporaryDirectory() as place:
         folder = Path(place)
         commands = write_commands(folder)
         for name, asked in SECONDS.items():
             wall = time_command(folder, commands[name]).wall
-            missed += [name] * (wall > asked)
-            print(f"{' '.join(commands[name][:2]):<40}{wall:>10.2f} s, asked {asked:g}", flush=True)
+            targets.show(" ".join(commands[name][:2]), wall, most=asked)
         longer = cells_over_four(folder)
+        targets.show("processor of a thousand cells over four", longer, "times", most=LONGER)
         ratio = speed_of_two_workers(folder)
-    missed += ["four cells"] * (longer > LONGER)
-    print(f"a thousand cells take {longer:.1f} times as long as four, asked {LONGER:g} at most")
-    missed += ["workers"] * (ratio < TWICE)
-    print(f"two workers are {ratio:.2f} times as fast as one, asked {TWICE:g}")
-    return report_targets(missed)
+        targets.show("two workers against one", ratio, "times", least=TWICE)
+    return targets.report()
 
 
 if __name__ == "__main__":

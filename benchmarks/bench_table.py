@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from benchmarks.measuring import call_module, peak_memory, report_targets
+from benchmarks.measuring import Targets, call_module, peak_memory
 
 ROWS = 20_000_000
 FEW_ROWS = 10_000
@@ -115,21 +115,18 @@ def main(n_rows: int = ROWS) -> int:
             for _ in range(TURNS)
         ]
     found = [min(one, key=lambda turn: turn["processor"]) for one in zip(*turns, strict=True)]
-    columns = f"{n_rows:,} rows of {NUMBERS + 2} columns in Parquet"
-    print(f"table: {columns}, squared loss, {BANKS} owners, training included")
-    heads = f"{'processor s':>12}{'clock s':>10}{'peak GiB':>10}"
-    print(f"  {'the fastest of three, in its own process':<44}{heads}")
+    targets = Targets()
+    print(f"{n_rows:,} rows of {NUMBERS + 2} columns in Parquet, {BANKS} owners, training included")
     for name, one in zip(ways, found, strict=True):
-        numbers = f"{one['processor']:>12.2f}{one['clock']:>10.2f}{one['peak'] / 2**30:>10.2f}"
-        print(f"  {name:<44}{numbers}")
+        targets.show(f"{name}: processor", one["processor"])
+        targets.show(f"{name}: clock", one["clock"])
+        targets.show(f"{name}: peak", one["peak"] / 2**30, "GiB")
     bare, whole, market, few = (one["processor"] for one in found)
-    times = market / bare
-    held = f"{market / whole:.1f} times that into memory"
-    gib = found[2]["peak"] / 2**30
-    print(f"  {times:.1f} times the bare read, asked at most {TIMES_BARE:.0f}; {held};")
-    print(f"  the rows add {(market - few) / bare:.1f} times the bare read to a small market")
-    print(f"  {gib:.2f} GiB, asked under {TABLE_GIB:.0f}")
-    return report_targets(times > TIMES_BARE or gib > TABLE_GIB)
+    targets.show("market over the bare read", market / bare, "times", most=TIMES_BARE)
+    targets.show("market over the read into memory", market / whole, "times")
+    targets.show("its rows alone over the bare read", (market - few) / bare, "times")
+    targets.show("peak of the market", found[2]["peak"] / 2**30, "GiB", most=TABLE_GIB)
+    return targets.report()
 
 
 if __name__ == "__main__":

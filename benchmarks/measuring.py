@@ -96,10 +96,23 @@ def time_command(folder: Path, arguments: Sequence[str]) -> Seconds:
     return Seconds(perf_counter() - began, used.ru_utime + used.ru_stime)
 
 
-def report_targets(missed: bool | Sequence[str]) -> int:
-    """Print which targets are missed; 1 if any is."""
-    where = ""
-    if missed and not isinstance(missed, (bool, np.bool_)):
-        where = f" in {', '.join(missed)}"
-    print(f"targets: {'missed' if missed else 'met'}{where}")
-    return int(bool(missed))
+class Targets:
+    """Figures of a benchmark, a line each, and those that miss what is asked of them."""
+
+    def __init__(self) -> None:
+        self.missed: list[str] = []
+
+    def show(
+        self, name: str, value: float, unit: str = "s", *, most: float = np.inf, least: float = 0
+    ) -> None:
+        """Print a figure, which should be from ``least`` to ``most``."""
+        asked = f", asked at most {most:g}" * (
+            most < np.inf
+        ) + f", asked at least {least:g}" * bool(least)
+        print(f"  {name:<64}{value:>10.4g} {unit}{asked}", flush=True)
+        self.missed += [name] * (not least <= value <= most)
+
+    def report(self) -> int:
+        """Print which targets are missed; 1 if any is."""
+        print(f"targets: missed in {', '.join(self.missed)}" if self.missed else "targets: met")
+        return int(bool(self.missed))

@@ -12,7 +12,6 @@ from learning.money import format_cents
 from learning.phrases import (
     NOTHING_PROMISED,
     belief_of,
-    but_for_words,
     format_number,
     format_percent,
     join_words,
@@ -75,22 +74,3 @@ def limit_words(
         owners = f"Delta is not below one over the records of {join_words(hollow)}"
         said.append(f"{owners}: {NOTHING_PROMISED}.")
     return said or ["Every budget lies within the limits of the owners' programs."]
-
-
-def table_words(contract: Contract) -> str:
-    """Explain the columns of the table of owners."""
-    delta = contract.noise.delta
-    approximate = f", apart from delta = {format_number(delta)}," if delta else ""
-    chances = [chance for _, chance in compute_beliefs(contract).values()]
-    chance = but_for_words(max(chances, default=0.0))
-    first = "of an answer" if contract.training.growth == 1 else "of its first answer"
-    if contract.sums:
-        first = "of the score"
-    return (
-        f"epsilon limits{approximate} what all answers of an owner together reveal about "
-        f"{contract.unit}. Noise is the standard deviation of the noise on each number {first}. "
-        "The payment is for all answers, before any tax. Weight is the owner's share in the mean "
-        "if everybody answers. The last column is a limit: somebody who first holds two versions "
-        "of a record equally likely, and then sees every answer, is at most this sure which one "
-        f"is true{chance}."
-    )

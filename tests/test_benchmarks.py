@@ -97,7 +97,7 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
         monkeypatch.setattr(bench, name, value)
     status = bench.main()
     printed = capsys.readouterr().out
-    assert printed.splitlines()[-1] == f"targets: {'missed' if status else 'met'}"
+    assert printed.splitlines()[-1].startswith(f"targets: {'missed' if status else 'met'}")
     for word in ("hinge", "logistic", "network", "asynchronous", "memory"):
         assert word in printed
 
@@ -128,8 +128,8 @@ def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(
         monkeypatch.setattr(bench_load, name, value)
     assert bench_load.main() == 1
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-1] == "targets: missed in check" and "left out" in printed[2]
-    assert all(0.1 < float(line.split()[-2]) < 1000 for line in printed[1:2])
+    assert printed[-1] == "targets: missed in check three_insurers" and "left out" in printed[2]
+    assert 0.1 < float(printed[1].split()[2]) < 1000
     with pytest.raises(RuntimeError, match="exit status 2"):
         bench_load.time_command(tmp_path, ["run", "nothing"])
 
@@ -150,7 +150,7 @@ def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path)
     monkeypatch.setattr(studies, "TURNS", 1)
     assert studies.main() == 1
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-1].startswith("targets: missed in help") and printed[1].startswith("2 markets")
+    assert printed[-1].startswith("targets: missed in --help")
 
 
 def test_other_solvers_are_given_the_game_that_dpmarket_solves():

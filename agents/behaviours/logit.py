@@ -20,7 +20,7 @@ class Logit(Behaviour):
 
     Against the present market, its best response is among these budgets: at high precision it is
     rational. Against all past rounds it weighs each budget's average surplus; among such owners
-    frequencies settle at a quantal response equilibrium (`market.equilibrium.quantal`).
+    frequencies settle at a quantal response equilibrium.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from exchange.command.options import KeyOption, Limits
 from learning.display import PlainTable
 from learning.errors import InputError
-from learning.phrases import join_words
 from learning.program import declare_command
 from learning.terminal import Terminal, titled
 
@@ -119,14 +117,17 @@ def write_contract(made: Contract, out: Path, *, force: bool) -> None:
 
 def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: list[str]) -> None:
     """Print the new contract's file, warnings, and the next command."""
-    from exchange.sentences import digest_words, party_words, signed_words
+    from exchange.sentences import contract_words
+    from scenarios.report.phrases import render_lines, render_phrase
 
+    words = contract_words(made)
+    others = render_phrase("contract", "left_out", left_out)
     name = f"{out}: {made.title or 'a data market'}"
     Terminal().say(
-        titled("contract", name, party_words(made), left_out_words(left_out)),
-        titled("warning", *result_warnings(content)),
-        titled("digest", made.digest, digest_words()),
-        titled("signed", signed_words(made)),
+        titled("contract", name, words["parties"], others),
+        titled("warning", *render_lines("contract", "warnings", content)),
+        titled("digest", made.digest, words["digest"]),
+        titled("signed", words["signed"]),
         titled("read it", f"dpmarket contract show {out}"),
     )
 
@@ -140,9 +141,10 @@ def print_contract(
     refused = owner_rows.find_exceeded(made, max_epsilon, max_delta)
     terminal = Terminal()
     # The digest stands before any text that the contract brings.
-    terminal.say(titled("digest", made.digest, sentences.digest_words()))
-    terminal.say(titled("signed", sentences.signed_words(made)))
-    terminal.say(titled("contract", made.title or "a data market", sentences.party_words(made)))
+    words = sentences.contract_words(made)
+    terminal.say(titled("digest", made.digest, words["digest"]))
+    terminal.say(titled("signed", words["signed"]))
+    terminal.say(titled("contract", made.title or "a data market", words["parties"]))
     rows = PlainTable("", *owner_rows.HEADS)
     for row in owner_rows.owner_rows(made, refused):
         rows.add_row(*row)
@@ -153,27 +155,3 @@ def print_contract(
     terminal.say(titled("limits", *owner_rows.limit_words(refused, beliefs)))
     for title, line in sentences.contract_lines(made):
         terminal.say(f"{title:12} {line}")
-
-
-def left_out_words(names: Sequence[str]) -> str:
-    """Name the owners that sold nothing; empty where all sold."""
-    if not names:
-        return ""
-    are = "is" if len(names) == 1 else "are"
-    return f"{join_words(names)} sold nothing and {are} not a party to the contract."
-
-
-def result_warnings(content: Mapping[str, Any]) -> Iterator[str]:
-    """Warnings about a result before it becomes a contract."""
-    if not content["equilibrium"]["converged"]:
-        rest = "no equilibrium was certified"
-        yield f"{rest}: some owner may gain by selling another budget"
-    if content["learner"]["buying_pays"] is None:
-        yield "the value of a better model is not stated, so it is unknown whether buying pays"
-    elif not content["learner"]["buying_pays"]:
-        yield "by the forecast, buying does not pay the learner"
-    checked = content["validation"]
-    if checked is None:
-        yield "nothing was trained, so the forecast was not tested"
-    elif not checked["agrees"]:
-        yield "training disagreed with the forecast"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +68,8 @@ def exchange(
 
 def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) -> None:
     """Print the error of the exchanged models, the simulation's, and the search of the files."""
+    from scenarios.report.phrases import render_phrase
+
     rows = PlainTable(scenario.title, "exchange in", "seconds", "above the best error, measured")
     exchanges = facts["exchanges"]
     for one in exchanges[:SHOWN]:
@@ -78,8 +80,7 @@ def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) 
     if len(exchanges) > SHOWN:
         terminal.say(f"and {len(exchanges) - SHOWN} more")
     terminal.say(
-        simulation_words(facts),
-        wire_words(exchanges),
+        *(titled(name, render_phrase("rehearsal", name, facts)) for name in ("measured", "shared")),
         titled("limits", *lifted_words(folder)),
         f"contract     {facts['contract']}",
         f"settlement   {folder / 'shared' / 'settlement.html'}",
@@ -94,29 +95,3 @@ def lifted_words(folder: Path) -> list[str]:
     contract = read_contract(folder / CONTRACT)
     names = contract.names[:SHOWN]
     return [f"{name} accepted with {' '.join(lifted_limits(contract, name))}" for name in names]
-
-
-def simulation_words(facts: Mapping[str, Any]) -> str:
-    """Compare the exchanged models with the simulation of the same plan."""
-    how = "in the exchange"
-    if len(facts["exchanges"]) > 1:
-        how = f"on average over {len(facts['exchanges'])}"
-    measured = f"measured     {format_percent(facts['mean'])} {how}"
-    words = f"{measured}; the simulation of the same plan gives {format_percent(facts['law'])}"
-    if facts["z_score"] is not None:
-        words += f" (z = {facts['z_score']:.2f})"
-    return words
-
-
-def wire_words(exchanges: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the search of all files that left a party's hands."""
-    wires = [one["wire"] for one in exchanges]
-    files = sum(one["files"] for one in wires)
-    values = wires[0]["values"]
-    found = [place for one in wires for place in one["found"]]
-    secrets = f"{values:,} values of records, their sums and gradients without noise"
-    result = "none found"
-    if found:
-        first = found[0]
-        result = f"{len(found)} FOUND, the first of {first['owner']} in {first['file']}"
-    return f"shared       {files:,} files were searched for {secrets}: {result}"

@@ -80,25 +80,15 @@ def read_own_table(path: Path, contract: Contract, owner: str) -> OwnTable:
     Raises an InputError if the owner is not of the contract; or the file is no table, lacks a
     column, or has another number of records.
     """
-    contract.owner(owner)  # refuses who is not of the contract
-    table = read_table(path, contract, OPTION, contract.columns.person)
-    check_agreed(path, contract, owner, len(table.records.y), table.rows, table.left_out)
-    return table
-
-
-def check_agreed(
-    path: Path, contract: Contract, owner: str, n_records: int, rows: int, left_out: int
-) -> None:
-    """Refuse a table with another number of records than the contract names for its owner."""
     agreed = contract.owner(owner).records
-    if n_records == agreed:
-        return
-    found = f"{rows:,} rows"
-    if left_out:
-        found += f", {left_out:,} of them beyond the most of one person"
+    table = read_table(path, contract, OPTION, contract.columns.person)
+    if len(table.records.y) == agreed:
+        return table
+    found = f"{table.rows:,} rows"
+    if table.left_out:
+        found += f", {table.left_out:,} of them beyond the most of one person"
     rule = f"must hold the {agreed:,} records that the contract names for {format_value(owner)}"
-    remedy = "Name the agreed table."
-    raise InputError(f"{path}: {OPTION}", rule, found, remedy)
+    raise InputError(f"{path}: {OPTION}", rule, found, "Name the agreed table.")
 
 
 def column_meaning(contract: Contract) -> Meaning:

@@ -153,7 +153,6 @@ def disclose(
     """
     from scenarios.output.folders import replace_folder
     from scenarios.output.unfinished import put_file
-    from scenarios.report import disclosure
     from scenarios.result import CONTENT, changed_facts, load_result, naming_damage
 
     content = load_result(folder)
@@ -161,9 +160,8 @@ def disclose(
         found = f"changed since: {', '.join(changed)}"
         raise InputError(str(folder), "must be as it was written", found, "Run it again.")
     day = read_day(date, folder / CONTENT)
-    told = disclosure.Stated(**asdict(stated))
     with naming_damage(folder):
-        made = _disclose_content(folder, content, day, told, audit, kind.value)
+        made = _disclose_content(folder, content, day, asdict(stated), audit, kind.value)
     place = out or folder.parent / f"{folder.resolve().name}-disclosure"
     with replace_folder(place, FILES, force=force) as new:
         for name, text in made.items():

@@ -2,58 +2,53 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from learning.errors import InputError
 from learning.phrases import format_value
-from learning.privacy.mechanisms import BEST
 from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import HONEST
 from scenarios.features.base import Choice, value_of
 from scenarios.schema.fields import OPTIMAL, quote_choices
 from scenarios.schema.kinds import KINDS, make_declared
 
-PERSONS = "data.rows_per_person"
-GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
-
 
 class Setting(Choice):
-    """A value of a key that does not go with everything else; see `Choice` for the attributes.
+    """A value of a key that does not go with everything else, as settings.toml has it.
 
     Parameters
     ----------
-    key, example, excludes, refusal : as of `Choice`.
-    title : as of `Choice`; by default the key.
-    test : tells whether a scenario has the setting; by default, whether its key holds anything.
+    name : of the setting, which is its key by default.
+    given : its attributes, as of `Choice`, and its test.
+    test : tells whether a scenario has it, where the file does not.
     """
 
     def __init__(
-        self,
-        key: str,
-        *example: str,
-        title: str = "",
-        excludes: Mapping[str, str] = Choice.excludes,
-        test: Callable[[Any], bool] | None = None,
-        refusal: str = Choice.refusal,
+        self, name: str, given: Mapping[str, Any], test: Callable[[Any], bool] | None = None
     ) -> None:
-        self.key = key  # type: ignore[misc]
-        self.title = title or key  # type: ignore[misc]
-        self.example = example  # type: ignore[misc]
-        self.excludes = excludes  # type: ignore[misc]
-        self.refusal = refusal  # type: ignore[misc]
-        self.test = test or super().is_used
+        self.key = given.get("key", name)  # type: ignore[misc]
+        self.title = given.get("title", self.key)  # type: ignore[misc]
+        self.example = tuple(given["example"])  # type: ignore[misc]
+        self.excludes = given.get("excludes", {})  # type: ignore[misc]
+        self.refusal = given.get("refusal", Choice.refusal)  # type: ignore[misc]
+        self.given = given
+        self.test = test
 
     def is_used(self, scenario: Any) -> bool:
         """Test whether a scenario has the setting."""
-        return self.test(scenario)
-
-
-def equals(key: str, value: Any) -> Callable[[Any], bool]:
-    """Test whether a key of a scenario holds a value."""
-    return lambda scenario: value_of(scenario, key) == value
+        if self.test is not None:
+            return self.test(scenario)
+        value = value_of(scenario, self.given.get("tested", self.key))
+        if "equals" in self.given:
+            return bool(value == self.given["equals"])
+        if "above" in self.given:
+            return bool(value > self.given["above"])
+        return super().is_used(scenario) if "tested" not in self.given else bool(value)
 
 
 def is_additive(scenario: Any) -> bool:
@@ -83,7 +78,7 @@ class LossReports(Choice):
     key = "owners.report"
     title = "owners.report"
     example = ("owners.report=0.005",)
-    excludes = {PERSONS: "because a loss report protects single records"}
+    excludes = {"data.rows_per_person": "because a loss report protects single records"}
 
     def is_used(self, scenario: Any) -> bool:
         """Test whether owners report."""
@@ -172,132 +167,18 @@ def leaves_value_open(scenario: Any) -> bool:
     return not all(one.knows_value for one in (scenario.learner, *(scenario.learners or ())))
 
 
-WELFARE = "because welfare is then unknown"
-LOOSE = "a loss that may have no bound"
-ONCE = "because its claims assume that each record is used once"
+TESTS: dict[str, Callable[[Any], bool]] = {
+    "owners.benefit": lambda scenario: bool(np.any(scenario.owners.listed().benefit)),
+    "policy.user": has_user_policy,
+    "policy.whole": lambda scenario: not is_additive(scenario),
+    "behaviours.dishonest": deviates,
+    "behaviours.neighbours": sees_neighbours,
+    "learner.value.unknown": leaves_value_open,
+}
+STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SETTINGS: dict[str, Choice] = {
     "owners.report": LossReports(),
     "owners.round_cost": RoundCosts(),
-    "owners.cost_at": Setting(
-        "owners.cost_at",
-        "owners.cost_at=claimed",
-        test=lambda scenario: scenario.owners.cost_at != "sold",
-    ),
-    "owners.benefit": Setting(
-        "owners.benefit",
-        "owners.benefit=10.0",
-        test=lambda scenario: bool(np.any(scenario.owners.listed().benefit)),
-    ),
-    "learning.aggregation": Setting(
-        "learning.aggregation",
-        "learning.aggregation=median",
-        title="another aggregation than sums",
-        test=lambda scenario: not scenario.learning.combines.sums,
-    ),
-    "learning.accounting": Setting(
-        "learning.accounting",
-        *("learning.accounting=printed", "learning.algorithm=weighted", *GAUSSIAN),
-        title='learning.accounting = "printed"',
-        excludes={PERSONS: "because its noise protects one record"},
-        test=equals("learning.accounting", "printed"),
-    ),
-    "learning.overlap": Setting(
-        "learning.overlap",
-        "learning.overlap=2",
-        test=lambda scenario: scenario.learning.overlap > 1,
-    ),
-    "learning.gradient_bound": Setting(
-        "learning.gradient_bound",
-        "learning.gradient_bound=3",
-        excludes={
-            "owners.cost_at": f"because owners would count their cost on {LOOSE}",
-            "owners.report": f"because the report would add {LOOSE}",
-            "time": "because it would count budgets as sold",
-        },
-    ),
-    "learning.one_record": Setting(
-        "learning.algorithm",
-        *("learning.algorithm=sgd1", *GAUSSIAN),
-        title="an algorithm that picks single records",
-        excludes={PERSONS: "because its noise protects one record"},
-        test=lambda scenario: scenario.learning.one_by_one,
-    ),
-    **{
-        f"{key}=best": Setting(key, f"{key}=best", title=f'{key} = "best"', test=equals(key, BEST))
-        for key in ("learning.algorithm", "learning.clipping", "learning.mechanism")
-    },
-    PERSONS: Setting(
-        "data.rows_per_person",
-        *("data.person=who", "data.rows_per_person=2"),
-        test=lambda scenario: scenario.data.most_rows > 1,
-        refusal="must be 1",
-    ),
-    "data.person": Setting("data.person", "data.person=who"),
-    "policy.user": Setting(
-        "policy.kind",
-        "policy={kind='user', file='pay.py'}",
-        title="a policy of the user's",
-        test=has_user_policy,
-    ),
-    "policy.whole": Setting(
-        "policy.kind",
-        "policy={kind='shapley'}",
-        title="a policy that settles whole profiles",
-        test=lambda scenario: not is_additive(scenario),
-        refusal="must be one under which owners meet in sums",
-    ),
-    "behaviours.dishonest": Setting(
-        "behaviours",
-        "behaviours=[{kind='junk_seller'}]",
-        title="owners who answer otherwise than they sold",
-        test=deviates,
-    ),
-    "behaviours.neighbours": Setting(
-        "behaviours",
-        *("behaviours=[{kind='neighbours'}]", "network.sight={kind='ring'}"),
-        title="owners who see their neighbours alone",
-        excludes={
-            "policy.whole": "because the policy must not depend on whole profiles",
-            "regulation.price_floor": "because owners then affect each other by more than sums",
-        },
-        test=sees_neighbours,
-    ),
-    "network.trade": Setting(
-        "network.trade",
-        "network.trade={kind='complete'}",
-        title="[network.trade]",
-        excludes={"owners.report": "because an owner may then deal with no learner"},
-    ),
-    "regulation.price_floor": Setting(
-        "regulation.price_floor",
-        "regulation.price_floor=1.0",
-        test=lambda scenario: scenario.regulation.price_floor > 0,
-    ),
-    "time.fresh": Setting(
-        "time",
-        "time={periods=2, growth=0.5, composition='fresh'}",
-        title='time.composition = "fresh"',
-        excludes={"learning.overlap": ONCE, "data.person": ONCE},
-        test=equals("time.composition", "fresh"),
-    ),
-    "learner.value.unknown": Setting(
-        "learner.value.money",
-        "learner.value={per='rmse', money='unknown'}",
-        title='learner.value.money = "unknown"',
-        test=leaves_value_open,
-        excludes={
-            "learners": "because learners are compared by their values",
-            "externalities": WELFARE,
-            "regulation": WELFARE,
-            "participation": WELFARE,
-            "behaviours": "because their cost to the learner is then unknown",
-            "pricing": "because no price can then be judged",
-            "go": "because no model can then be judged",
-            "time": "because no period can then be judged",
-            "contributions": "because answers are paid in units of it",
-            "withdrawal": "because it measures a loss in units of it",
-            "network": WELFARE,
-        },
-    ),
+    **{name: Setting(name, given, TESTS.get(name)) for name, given in STATED.items()},
     "validation.baselines": Baselines(),
 }

@@ -13,8 +13,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from learning.errors import InputError
@@ -27,105 +28,12 @@ from scenarios.report.wording import format_number
 
 MOST = 12  # claims of the table of a label
 NOT_STATED = "Not stated"
-# A field of the registry's entry -> keys of the result that its value is made of.
-FIELDS = {
-    "dp_variant.variant_name": "claims[].delta",
-    "dp_variant.data_domain": "claims[].unit data.target data.target_range data.features",
-    "dp_variant.unprotected_quantities": (
-        "owners[].records data.public_rows forecast.basis privileged"
-    ),
-    "privacy_loss.privacy_unit": "claims[].unit scenario.data.unit",
-    "privacy_loss.privacy_unit_details": "claims[].adjacency claims[].overlap",
-    "privacy_loss.privacy_parameters_details": (
-        "claims[].party claims[].epsilon claims[].delta claims[].protects_against"
-    ),
-    "deployment_model.model_name_details": "trust",
-    "deployment_model.actors": "claims[].protects_against claims[].assumes trust",
-    "deployment_model.release_type": "time",
-    "deployment_model.release_type_details": "claims[].rounds time",
-    "deployment_model.data_source_type": "time",
-    "deployment_model.data_source_type_details": "time",
-    "deployment_model.access_type": "claims[].rounds",
-    "deployment_model.access_type_details": "claims[].rounds",
-    "accounting.post_processing": "forecast.algorithm forecast.returned",
-    "accounting.composition": "claims[].rounds claims[].mechanism claims[].overlap",
-    "implementation.preprocessing_and_hyperparameter_tuning": (
-        "forecast.basis data.public_rows protocol.clipping protocol.radius"
-    ),
-    "implementation.mechanisms": "claims[].mechanism claims[].simulation version",
-    "implementation.justification": "forecast.choices equilibrium.converged",
-}
-BASIC = {
-    "basic.name": ("title", "title"),
-    "basic.data_product_type": ("data_product_type", "scenario.learning.loss"),
-    "basic.description": (
-        "description",
-        "claims[].simulation claims[].party data.parameters data.target data.features "
-        "forecast.algorithm validation",
-    ),
-}
-NUMBERS = {"epsilon": "claims[].epsilon", "delta": "claims[].delta"}
-MORE = {
-    "simulated": "claims[].simulation",
-    "epsilon": "claims[].epsilon",
-    "delta": "claims[].delta",
-    "meaning": "claims[].surest claims[].but_for",
-    "utility": "forecast.relative_fitness validation",
-    "bias": "forecast.bias",
-    "security": "version",
-    "exposure": "owners[].records",
-}
-SOURCES = {path.split(".")[-1]: keys for path, keys in FIELDS.items()} | MORE
-LABEL = {
-    "Privacy parameter ε": "epsilon",
-    "Privacy parameter δ": "delta",
-    "Unit of privacy": "privacy_unit",
-    "Adjacent data sets": "privacy_unit_details",
-    "Meaning": "meaning",
-    "Observers and assumptions": "actors",
-    "Who adds the noise": "model_name_details",
-    "Mechanisms": "mechanisms",
-    "Composition": "composition",
-    "Not protected": "unprotected_quantities",
-    "Error of the model": "utility",
-}
-# Parts of the guidelines' pyramid -> texts that answer them.
-NIST = {
-    "Privacy parameter ε": "epsilon delta meaning",
-    "Unit of privacy": "privacy_unit privacy_unit_details",
-    "Variant of differential privacy": "variant_name composition",
-    "Algorithms and mechanisms": "mechanisms post_processing",
-    "Utility and accuracy": "utility justification",
-    "Bias": "bias",
-    "Query model": "access_type_details release_type_details",
-    "Threat model and trust": "actors model_name_details",
-    "Implementation": "preprocessing_and_hyperparameter_tuning",
-    "Mixing with other releases": "unprotected_quantities",
-    "Data security and access control": "security",
-    "Data collection exposure": "exposure",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stated:
-    """Facts of a release that no result holds.
-
-    Parameters
-    ----------
-    curator: who publishes the model; several with commas between.
-    use: what the model is to be used for.
-    region: the region that the data describe, or whose laws apply.
-    sector: the registry's sector, such as Finance.
-    author: who fills out the entry.
-    source: links to what describes the release.
-    """
-
-    curator: str | None = None
-    use: str | None = None
-    region: str | None = None
-    sector: str | None = None
-    author: str | None = None
-    source: str | None = None
+TABLES = tomllib.loads(Path(__file__).with_name("disclosure.toml").read_text(encoding="utf-8"))
+FIELDS: dict[str, str] = TABLES["fields"]
+BASIC: dict[str, dict[str, str]] = TABLES["basic"]
+SOURCES = {path.split(".")[-1]: keys for path, keys in FIELDS.items()} | TABLES["texts"]
+LABEL: dict[str, str] = TABLES["label"]
+NIST: dict[str, str] = TABLES["nist"]
 
 
 def pick_keys(content: Content, keys: str) -> dict[str, Any]:
@@ -182,18 +90,19 @@ def check_protected(content: Content) -> None:
 
 
 def make_entry(
-    content: Content, date: dt.date, stated: Stated
+    content: Content, date: dt.date, stated: Mapping[str, str | None]
 ) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Make an entry in the form of the registry, and the sources of each of its fields.
 
-    Tier 3 where all of its tier 1 is stated, else 1.
+    Tier 3 where all of its tier 1 is stated, else 1. What no result holds is stated by the options
+    of ``dpmarket disclose``: curator, use, region, sector, author and source.
     """
     deployment: dict[str, Any] = {}
     sources = {}
     for path, value, named in [*_computed_fields(content), *_stated_fields(stated, date)]:
         _put(deployment, path, value)
         sources[f"deployment.{path}"] = named
-    complete = stated.curator and stated.use and stated.region
+    complete = all(map(stated.get, ("curator", "use", "region")))
     entry = {
         "url_slug": _slug(deployment["basic"]),
         "status": "Draft",
@@ -208,30 +117,30 @@ Field = tuple[str, Any, list[str]]  # its path in the entry, its value, its sour
 
 def _computed_fields(content: Content) -> Iterator[Field]:
     """Fields that the result fills."""
-    for path, (name, keys) in BASIC.items():
-        yield path, say(content, name, keys), keys.split()
+    for path, one in BASIC.items():
+        yield path, say(content, one["text"], one["keys"]), one["keys"].split()
     for path, keys in FIELDS.items():
         yield path, say(content, path.split(".")[-1], keys), keys.split()
-    for name, key in NUMBERS.items():
+    for name, key in TABLES["numbers"].items():
         worst = max(claim[name] for claim in content["claims"])
         if worst or name == "epsilon":
             yield f"privacy_loss.privacy_parameters.{name}", worst, [key]
     yield "deployment_model.model_name", "Federated", ["owners[].records"]
 
 
-def _stated_fields(stated: Stated, date: dt.date) -> Iterator[Field]:
+def _stated_fields(stated: Mapping[str, str | None], date: dt.date) -> Iterator[Field]:
     """Fields that only a person can fill."""
-    yield "basic.data_curators", _split(stated.curator), ["option --curator"]
-    yield "basic.intended_use", stated.use or NOT_STATED, ["option --use"]
-    yield "basic.data_product_region", stated.region or NOT_STATED, ["option --region"]
+    yield "basic.data_curators", _split(stated.get("curator")), ["option --curator"]
+    yield "basic.intended_use", stated.get("use") or NOT_STATED, ["option --use"]
+    yield "basic.data_product_region", stated.get("region") or NOT_STATED, ["option --region"]
     day = "option --date, or the day that result.json was written"
     yield "basic.publication_date", date.isoformat(), [day]
-    if stated.sector:
-        yield "basic.data_product_sector", stated.sector, ["option --sector"]
-    if stated.author:
-        yield "administrative.registry_authors", _split(stated.author), ["option --author"]
-        if stated.source:
-            yield "administrative.sources", stated.source, ["option --source"]
+    if stated.get("sector"):
+        yield "basic.data_product_sector", stated.get("sector"), ["option --sector"]
+    if stated.get("author"):
+        yield "administrative.registry_authors", _split(stated.get("author")), ["option --author"]
+        if stated.get("source"):
+            yield "administrative.sources", stated.get("source"), ["option --source"]
 
 
 def _split(text: str | None) -> list[str]:

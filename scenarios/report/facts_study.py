@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -19,30 +21,9 @@ from scenarios.sweeping.standings import Standing, best_at
 from scenarios.sweeping.study import Study
 
 # Name of each fact as the head of a column, and in a picture or a sentence.
-WORDS = {
-    "learner.payments": ("paid", "paid in all, money"),
-    "learner.gross_value": ("worth", "worth to the learner, money"),
-    "learner.surplus": ("learner", "learner's gain, money"),
-    "learner.buying_pays": ("pays", "part of the seeds in which buying pays"),
-    "forecast.relative_fitness": ("error", "error above the best, forecast (%)"),
-    "forecast.horizon": ("rounds", "rounds of training"),
-    "outside_option.relative_fitness": ("alone", "error of the learner's own model (%)"),
-    "equilibrium.converged": ("certified", "part of the seeds with a certified equilibrium"),
-    "welfare.total": ("together", "surplus of all together, money"),
-    "welfare.owners": ("owners", "surplus of all owners, money"),
-    "welfare.treasury": ("treasury", "paid to the treasury, money"),
-    "welfare.gini": ("gini", "inequality of payments (Gini)"),
-    "epsilon_min": ("least eps", "smallest privacy budget ε"),
-    "epsilon_mean": ("mean eps", "mean privacy budget ε"),
-    "epsilon_max": ("most eps", "largest privacy budget ε"),
-    "n_owners": ("owners", "owners"),
-    "sharing": ("sharing", "owners who share"),
-    "owners.0.isolated_relative_fitness": ("one alone", "error of the first owner's own model (%)"),
-    "owners.0.gains": ("one gains", "part of the seeds in which the first owner gains"),
-    "validation.relative_fitness.mean": ("trained", "error above the best, trained (%)"),
-    "validation.money.learner_surplus.mean": ("measured", "learner's gain, trained, money"),
-    "validation.money.chance_of_loss": ("loses", "part of the trainings that lose money"),
-}
+WORDS: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 PERCENT = "relative_fitness"
 STANDING_HEADS = ("policy", "all rational", "worst", "where", "greatest regret")
 

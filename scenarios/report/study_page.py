@@ -10,7 +10,6 @@ from scenarios.output.unfinished import put_file
 from scenarios.report import facts_study
 from scenarios.report.figure_page import draw_svg
 from scenarios.report.figure_study import index_figure, study_figure
-from scenarios.report.figure_tournament import tournament_figure
 from scenarios.report.page import inline_svg, render_page
 from scenarios.report.phrases import public_functions, render_phrase
 from scenarios.sweeping.study import Study, StudyFile
@@ -28,8 +27,8 @@ def draw_study(study: Study, swept: Swept) -> str:
     title = facts_study.title_of_study(study)
     if swept.indices is not None:
         return draw_svg(index_figure, study, swept.indices.to_pylist(), title)
-    if study.tournament is not None:
-        return draw_svg(tournament_figure, study, swept.standings, title)
+    if study.tournament is not None:  # whose scores are a table
+        return ""
     return draw_svg(study_figure, study, swept.points, title)
 
 

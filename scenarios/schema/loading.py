@@ -80,16 +80,20 @@ def place_error(error: InputError, source: str, overrides: Sequence[str]) -> Inp
     return _place_error(error, source, change)
 
 
+def library_files(folder: str) -> dict[str, Path]:
+    """List the files of a folder of the library, by name."""
+    place = Path(str(files("scenarios") / "library" / folder))
+    return {path.stem: path for path in sorted(place.glob("*.toml"))}
+
+
 def library_scenarios() -> dict[str, Path]:
     """The named scenarios that come with the program, by name."""
-    folder = Path(str(files("scenarios") / "library"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return library_files("")
 
 
 def library_games() -> dict[str, Path]:
     """The named games without a table that come with the program, by name."""
-    folder = Path(str(files("scenarios") / "library" / "games"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return library_files("games")
 
 
 def is_game(raw: dict[str, Any]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -27,7 +26,7 @@ from scenarios.schema.fields import (
     suggest_name,
     toml_lines,
 )
-from scenarios.schema.loading import ScenarioFile, read_scenario
+from scenarios.schema.loading import ScenarioFile, library_files, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
 from scenarios.sweeping.axes import (
     Axis,
@@ -226,8 +225,7 @@ class StudyFile:
 
 def studies() -> dict[str, Path]:
     """List the studies that come with the program, by name."""
-    folder = Path(str(files("scenarios") / "library" / "studies"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return library_files("studies")
 
 
 def read_study(
