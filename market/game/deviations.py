@@ -32,7 +32,7 @@ AT_ONCE = 1024
 # Relative step above that least epsilon, so that rounding does not end the purchase.
 BEYOND = 1e-10
 # Fewer blocks are finished before threads have started.
-MANY_BLOCKS = 8
+MANY_BLOCKS = 4
 # Up to this many owners are searched more finely, at hardly any cost.
 FEW = 3
 FINE = {"points": 144, "peaks": 4, "zoom": 48}

@@ -30,7 +30,7 @@ POLICY = (
     "paid_unasked",
 )
 # Owners of a large market that a thread searches at a time; powers of two crowd the cache.
-BLOCK_OWNERS = 8200
+BLOCK_OWNERS = 16_400
 
 
 def sums_over_others(terms: Array) -> Array:

@@ -488,7 +488,7 @@ def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     expected = whole.best_responses(profile), *whole.certificate(profile)
     settled = solve(whole, rng=np.random.default_rng(0), starts=1)
     monkeypatch.setattr("market.game.game.BLOCK_OWNERS", 7)
-    monkeypatch.setattr("market.equilibrium.aggregative.BLOCK_OWNERS", 7)
+    monkeypatch.setattr("market.equilibrium.aggregative.LARGE", 7)
     cut = list(large_markets())[which]
     assert len(cut.deviation_blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
     assert all(
