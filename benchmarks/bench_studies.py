@@ -2,10 +2,11 @@
 
     python -m benchmarks.bench_studies
 
-Seconds by the clock and of the processor, each command in a process of its own. The two sweeps that are compared take
-turns, and the fastest of each counts, since other load slows both. Every cell of theirs is a market
-of its own, with a sample of public rows and a forecast of its own; the thousand cells share theirs,
-and are compared with four of them in processor seconds.
+Seconds by the clock, each command in a process of its own, and of the processor in that process
+alone, without workers. The two sweeps that are compared take turns, and the fastest of each counts,
+since other load slows both. Every cell of theirs is a market of its own, with a sample of public
+rows and a forecast of its own; the thousand cells share theirs, and are compared with four of them
+in processor seconds.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def main() -> int:
             missed += [name] * (taken.wall > asked)
             text = f"{' '.join(commands[name][:2]):<40}{taken.wall:>10.2f} s"
             share = f"{taken.wall / asked:.2f} of the {asked:g} s asked"
-            print(f"{text}, {share}; processor {taken.processor:.2f} s", flush=True)
+            print(f"{text}, {share}; own process {taken.processor:.2f} s", flush=True)
         longer = cells_over_four(folder)
         ratio = speed_of_two_workers(folder)
     missed += ["four cells"] * (longer > LONGER)
