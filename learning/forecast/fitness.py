@@ -38,7 +38,7 @@ def _split_columns(sums: ArrayLike | Columns) -> Columns:
     if isinstance(sums, tuple):
         return sums
     rows = np.asarray(sums, dtype=float)
-    return tuple(rows[..., k] for k in range(rows.shape[-1]))
+    return tuple(rows.transpose(-1, *range(rows.ndim - 1)))
 
 
 @dataclass(frozen=True)
