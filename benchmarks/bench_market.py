@@ -40,7 +40,7 @@ REGRET = 1e-6  # relative regret of a certified equilibrium
 SECONDS = 10.0
 EXPONENT = 1.1
 AGAINST_LOOP = 200
-ASKED = {"marginal": 6.0}  # processor seconds of LARGE
+ASKED = 6.0  # processor seconds of LARGE
 SAMPLE = 100  # owners that the loop is timed on
 ROUNDS = 40  # of play at most
 
@@ -155,7 +155,7 @@ def compare_loop(name: str, targets: Targets) -> None:
         many = n_owners == LARGE
         told = f"{name}, {n_owners:,} owners"
         targets.show(told, wall, most=SECONDS if many else np.inf)
-        most = ASKED.get(name, SECONDS) if many else np.inf
+        most = ASKED if many else np.inf
         targets.show(f"{told}: processor", processor, most=most)
         regret = found.max_relative_regret
         targets.show(f"{told}: relative regret ({found.reason})", regret, "", most=REGRET)

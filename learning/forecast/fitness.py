@@ -37,7 +37,8 @@ def _split_columns(sums: ArrayLike | Columns) -> Columns:
     """Columns of sums (..., k), if they are not given so."""
     if isinstance(sums, tuple):
         return sums
-    return tuple(np.moveaxis(np.asarray(sums, dtype=float), -1, 0))
+    rows = np.asarray(sums, dtype=float)
+    return tuple(rows.transpose(-1, *range(rows.ndim - 1)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,8 @@ class FitnessForecast:
 
     def excess(self, sums: ArrayLike | Columns) -> Array:
         """Relative fitness psi, (...), from the summed terms (..., k) or from their columns."""
-        return self._add_parts(_split_columns(sums), self.envelope.value(self.noise(sums)))
+        columns = _split_columns(sums)
+        return self._add_parts(columns, self.envelope.value(self.noise(columns)))
 
     def _add_parts(self, columns: Columns, enveloped: Array) -> Array:
         """Add the costs beside noise to the envelope's value (...); the result is `excess`."""

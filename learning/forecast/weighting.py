@@ -86,8 +86,11 @@ class Weighting(ABC):
 
     def sum_terms(self, answers: Answers) -> Array:
         """Contribution of each owner to the sums, (n_owners, ..., k)."""
-        columns = np.broadcast_arrays(*self.sum_columns(answers))
-        return np.moveaxis(np.stack(columns), 0, -1)  # each column in one piece of memory
+        columns = self.sum_columns(answers)
+        made = np.empty((len(columns), *answers.sharing.shape))
+        for place, column in zip(made, columns, strict=True):
+            place[...] = column
+        return made.transpose(*range(1, made.ndim), 0)  # each column in one piece of memory
 
     def sum_columns(self, answers: Answers) -> list[Array]:
         """Columns of `sum_terms`, each in the least shape that broadcasts to theirs."""

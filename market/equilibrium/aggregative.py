@@ -10,11 +10,13 @@ from market.columns import Array, Pair, transpose_rows
 from market.equilibrium.activation import in_turn
 from market.equilibrium.stopping import PlayRules, relative_moves, upper_ends
 from market.game.deviations import Deviations, in_threads
-from market.game.game import BLOCK_OWNERS, CERTIFIED, Game, relative_regret
+from market.game.game import CERTIFIED, Game, relative_regret
 from market.game.search import EXACT, ROUGH, TRIFLE, smallest_maximiser
 
 # Relative step of the differences in Newton's method; it sets the speed, not the result.
 NUDGE = 1e-5
+# Owners of a large market, beyond which responses are rough at first.
+LARGE = 8200
 # Owners closer to their responses than this part of their epsilon have arrived.
 CLOSE = 1e-9
 # The same in large markets, where a last step by known slopes leaves about a hundredth of it.
@@ -112,7 +114,7 @@ def newton_on_aggregates(
     """
     width = upper_ends(game.owners)
     responses = BestResponses(game)
-    large = len(epsilon) > BLOCK_OWNERS
+    large = len(epsilon) > LARGE
     exact = ROUGH if large else EXACT
     close = NEAR if large else CLOSE
     response = responses.search_globally(epsilon, exact)

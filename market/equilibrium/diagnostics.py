@@ -153,23 +153,26 @@ def four_cycles(game: Game, *, rng: np.random.Generator, samples: int = 200) -> 
     """
     low, high = game.owners.interval
     starts, ends = (_sample_profiles(low, high, samples, rng) for _ in range(2))
-    worst = FourCycles(True, 0.0, 0.0, (0, 0), starts[0], ends[0])
+    none = FourCycles(True, 0.0, 0.0, (0, 0), starts[0], ends[0])
     if len(low) < 2:
-        return worst
-    for start, end in zip(starts, ends, strict=True):
-        first, second = (int(owner) for owner in rng.choice(len(low), 2, replace=False))
-        movers = (first, second, first, second)
-        corners = [start]
-        for mover, to in zip(movers[:3], (end, end, start), strict=True):
-            corners.append(np.where(np.arange(len(low)) == mover, to, corners[-1]))
-        payoffs = np.array([game.weighed_payoffs(at) for at in corners])
-        gains = [payoffs[k, mover] - payoffs[k - 1, mover] for k, mover in enumerate(movers, -3)]
-        total = float(abs(sum(gains)))
-        scale = sum(map(abs, gains))
-        part = float(total / scale) if scale > 0 else 0.0
-        if part > worst.relative:
-            worst = FourCycles(part <= EXACT, total, part, (first, second), start, end)
-    return worst
+        return none
+    first, second = np.array([rng.choice(len(low), 2, replace=False) for _ in starts]).T
+    cycle = np.arange(samples)
+    corners = np.stack([starts] * 4)
+    for mover, there in ((first, [1, 2]), (second, [2, 3])):
+        corners[there, cycle[:, None], mover[:, None]] = ends[cycle, mover][:, None]
+    payoffs = game.payoffs_at(corners.reshape(-1, len(low))).reshape(corners.shape)
+    movers = enumerate((first, second, first, second), -3)
+    gains = np.array([(payoffs[k] - payoffs[k - 1])[cycle, mover] for k, mover in movers])
+    totals = np.abs(gains.sum(axis=0))
+    scales = np.abs(gains).sum(axis=0)
+    parts = np.divide(totals, scales, out=np.zeros_like(totals), where=scales > 0)
+    at = int(np.argmax(parts))
+    if not parts[at]:
+        return none
+    part = float(parts[at])
+    owners = int(first[at]), int(second[at])
+    return FourCycles(part <= EXACT, float(totals[at]), part, owners, starts[at], ends[at])
 
 
 def contraction_modulus(game: Game, *, rng: np.random.Generator, samples: int = 64) -> WorstPair:
@@ -197,13 +200,9 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
         (1965), Theorem 2.
     """
 
-    def own_slopes(profiles: Array) -> Array:
-        moves = ((game.deviations(profile), profile[:, None]) for profile in profiles)
-        return np.array([deviations.marginal_surplus(own)[:, 0] for deviations, own in moves])
-
     def slopes_along_lines(ones: Array, twos: Array) -> Array:
         square = np.sum((ones - twos) ** 2, axis=1)
-        along = np.sum((ones - twos) * (own_slopes(ones) - own_slopes(twos)), axis=1)
+        along = np.sum((ones - twos) * (game.slopes_at(ones) - game.slopes_at(twos)), axis=1)
         return np.divide(along, square, out=np.full_like(along, -np.inf), where=square > 0)
 
     return _worst_pair(slopes_along_lines, 0.0, game, samples, rng)

@@ -27,13 +27,12 @@ from market.game.search import (
 
 # Bisections, in logarithms, for the least epsilon at which a learner buys.
 HALVINGS = 44
-# Parts that this interval is cut into at a time, up to so many owners.
-PARTS = 16
-FEW_AT_ONCE = 64
+# Budgets, of all owners together, at which the learner is asked at a time.
+AT_ONCE = 1024
 # Relative step above that least epsilon, so that rounding does not end the purchase.
 BEYOND = 1e-10
 # Fewer blocks are finished before threads have started.
-MANY_BLOCKS = 8
+MANY_BLOCKS = 4
 # Up to this many owners are searched more finely, at hardly any cost.
 FEW = 3
 FINE = {"points": 144, "peaks": 4, "zoom": 48}
@@ -234,7 +233,7 @@ class Deviations:
         high = self.owners.epsilon_max
         low = np.maximum(self.owners.epsilon_min, high * 10.0**-DECADES)
         # Few owners are cheaper to ask at many budgets at once than many times.
-        parts = 2 if len(high) > FEW_AT_ONCE else PARTS
+        parts = max(2, AT_ONCE // len(high))
         inside = np.linspace(0, 1, parts + 1)[1:-1]
         rows = np.arange(len(high))
         below = low

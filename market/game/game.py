@@ -30,7 +30,7 @@ POLICY = (
     "paid_unasked",
 )
 # Owners of a large market that a thread searches at a time; powers of two crowd the cache.
-BLOCK_OWNERS = 8200
+BLOCK_OWNERS = 16_400
 
 
 def sums_over_others(terms: Array) -> Array:
@@ -254,6 +254,29 @@ class Game:
             return surplus
         return np.minimum(surplus, 0.0)
 
+    @property
+    def meets_in_sums(self) -> bool:
+        """True if an owner's moves depend on sums over the others alone."""
+        return self.additive and bool(self.policy.by_sums) and self.forecast_view.is_divisible
+
+    def deviations_at(self, profiles: Array) -> Deviations:
+        """Deviations from many profiles (m, n_owners), the owners' candidates (n_owners, m)."""
+        whole = self.deviations_against(profiles[0], np.empty((len(self.owners), 1, 0)))
+        return replace(whole, others=sums_over_others(whole.terms(profiles.T)))
+
+    def payoffs_at(self, profiles: Array) -> Array:
+        """`weighed_payoffs` at many profiles: (m, n_owners) -> (m, n_owners)."""
+        if self.meets_in_sums:
+            return self.deviations_at(profiles).payoffs(profiles.T).T
+        return np.array([self.weighed_payoffs(profile) for profile in profiles])
+
+    def slopes_at(self, profiles: Array) -> Array:
+        """Slope of each owner's promises by its own epsilon > 0, (m, n_owners) as `payoffs_at`."""
+        if self.meets_in_sums:
+            return self.deviations_at(profiles).marginal_surplus(profiles.T).T
+        moves = ((self.deviations(profile), profile[:, None]) for profile in profiles)
+        return np.array([deviations.marginal_surplus(own)[:, 0] for deviations, own in moves])
+
     def deviation_payoffs(
         self, epsilon: Array, candidates: Array, owners: Array | None = None
     ) -> Array:
@@ -285,7 +308,7 @@ class Game:
 
         They are found in one search where an owner's moves depend on sums over the others alone.
         """
-        if not (self.additive and self.policy.by_sums and self.forecast_view.is_divisible):
+        if not self.meets_in_sums:
             one = np.array([owner])
             return np.array([self.best_responses(profile, one)[0] for profile in profiles])
         whole = self.deviations_against(profiles[0], np.empty((len(self.owners), 1, 0)))

@@ -47,6 +47,7 @@ def run(
         return run_game(scenario, changes, folder, force=force, strict=strict)
     check_folder(folder, FILES, force=force)
     chosen = changes.load_scenario(scenario, allow_code=allow_code)
+    import agents.model  # noqa: F401  # first, as Mesa goes through all modules loaded before it
     from scenarios.report.memo import write_pages
     from scenarios.runner import run as run_scenario
     from scenarios.summary.verdict import promises_kept

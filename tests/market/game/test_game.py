@@ -481,6 +481,20 @@ def large_markets(n=60):
 @pytest.mark.parametrize(
     "which", range(3), ids=["no forecast", "real forecast", "forecast of all rows only"]
 )
+def test_many_profiles_are_evaluated_as_each_alone(which):
+    game = list(large_markets())[which]
+    profiles = np.random.default_rng(2).uniform(0.05, 10, (5, 60))
+    each = [game.weighed_payoffs(profile) for profile in profiles]
+    np.testing.assert_allclose(game.payoffs_at(profiles), each, rtol=1e-12)
+    moves = [(game.deviations(profile), profile[:, None]) for profile in profiles]
+    slopes = [deviations.marginal_surplus(own)[:, 0] for deviations, own in moves]
+    np.testing.assert_allclose(game.slopes_at(profiles), slopes, rtol=1e-9)
+    assert game.meets_in_sums == (which != 2)
+
+
+@pytest.mark.parametrize(
+    "which", range(3), ids=["no forecast", "real forecast", "forecast of all rows only"]
+)
 def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     """60 owners in blocks of 7: responses, regret and solver as without blocks, where the forecast has parts."""
     whole = list(large_markets())[which]
@@ -488,7 +502,7 @@ def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     expected = whole.best_responses(profile), *whole.certificate(profile)
     settled = solve(whole, rng=np.random.default_rng(0), starts=1)
     monkeypatch.setattr("market.game.game.BLOCK_OWNERS", 7)
-    monkeypatch.setattr("market.equilibrium.aggregative.BLOCK_OWNERS", 7)
+    monkeypatch.setattr("market.equilibrium.aggregative.LARGE", 7)
     cut = list(large_markets())[which]
     assert len(cut.deviation_blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
     assert all(
