@@ -352,11 +352,22 @@ def measure_value(frame: pd.DataFrame) -> Found:
             error = row["std_error"] / row["isolated"]
             words = {"owners": here, "budget": budget, "tolerance": 0.3 * value}
             yield name, value, words | {"std_error": error}
+        yield from check_every(frame, number, budget)
         for name, (text, *_) in list(SERIES.items())[1:]:
             row = rows["claimed"]
             value = row[name] / row["isolated"]
             words = {"owners": here, "budget": budget, "text": text, "tolerance": 0.3 * value}
             yield "beside", value, words
+
+
+def check_every(frame: pd.DataFrame, number: int, budget: float) -> Found:
+    """The worst of all that a claim covers: more owners than it names, and budgets from its on."""
+    covered = frame[(frame["owners"] > number) & (frame["epsilon"] >= budget)]
+    if not covered.empty:
+        row = covered.loc[(covered[PSI] / covered["isolated"]).idxmax()]
+        value, error = row[[PSI, "std_error"]] / row["isolated"]
+        words = {"number": number, "budget": budget, "tolerance": 0.3 * value, "std_error": error}
+        yield "every", value, words | {"owners": row["owners"], "epsilon": row["epsilon"]}
 
 
 def draw_first_budgets(axes: Axes, frame: pd.DataFrame) -> None:

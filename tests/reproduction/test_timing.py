@@ -292,6 +292,9 @@ def test_claims_count_under_the_bound_of_figure_4_and_ours_is_a_reading():
         ("claimed", 0.8),
         ("claimed_by_ours", 20.0),
     ]
+    worse = frame.assign(relative_fitness=frame["relative_fitness"] * frame["owners"] / 10)
+    (every,) = [one for one in banks.measure_value(worse) if one[0] == "every"]
+    assert every[1] == pytest.approx(2.0) and every[2]["owners"] == 100  # no more than 100 there
 
 
 @pytest.mark.slow
