@@ -31,7 +31,7 @@ from scenarios.output.unfinished import put_file
 from scenarios.sweeping.sharing import processes, shared_out
 
 HEADER = "# Published results recomputed"  # of the page
-CHECKS = "item,status,what,found,low,high,published,kind,tolerance,std_error,verdict"
+CHECKS = "item,status,what,found,low,high,published,kind,tolerance,std_error,trait,verdict"
 FOLDER = "reproduction"  # in the folder that the user names
 DIGITS = "%.10g"
 BY_KEY = {item.key: item for item in ITEMS}

@@ -27,6 +27,7 @@ COUNTED: dict[Kind, str] = {
     "value": "a number, a constant, or a formula as printed where a mended one does what the "
     "source says; and the level of a figure by its tick labels",
 }
+Trait = Literal["", "word", "sure"]
 Verdict = Literal["holds", "undecided", "fails"]
 VERDICTS: dict[Verdict, str] = {
     "holds": "the number lies within its limits, together with its two standard errors either way",
@@ -38,7 +39,7 @@ Status = Literal["reproduced", "shape", "undecided", "not reproduced", "not poss
 STATUSES: dict[Status, str] = {
     "reproduced": "every law and every value holds",
     "shape": "every law holds, but a value fails or is undecided",
-    "undecided": "no law fails, but one is undecided",
+    "undecided": "no law fails, but one is undecided, or nothing is counted",
     "not reproduced": "a law fails, or nothing holds",
     "not possible here": "the data that it needs are not there",
 }
@@ -110,6 +111,8 @@ class Check:
         these has an influence on the status.
     tolerance: change of the number under another seed or processor, about four standard errors.
     std_error: standard error of the number; 0 where nothing is drawn, or where its limits have it.
+    trait: "word" where the source has a word and no number, so that the limits are ours alone;
+        "sure" for what can hardly fail; empty for others.
     """
 
     what: str
@@ -120,6 +123,7 @@ class Check:
     kind: Kind = "value"
     tolerance: float = 0.0
     std_error: float = 0.0
+    trait: Trait = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -218,18 +222,20 @@ def name_status(item: Item, status: Status) -> str:
 
 
 def status_of(checks: Sequence[Check]) -> Status:
-    """Status of an item by its checks; without a single check nothing is reproduced.
+    """Status of an item by its checks; without a single one that counts nothing is decided.
 
     >>> law, value = Check("ranking", 1, 1, 1, kind="law"), Check("constant", 3.0, 0.9, 1.1)
     >>> status_of([law]), status_of([law, value]), status_of([value]), status_of([])
-    ('reproduced', 'shape', 'not reproduced', 'not reproduced')
+    ('reproduced', 'shape', 'not reproduced', 'undecided')
     >>> near = Check("better", 0.1, 0, 1, kind="law", std_error=0.1)
     >>> status_of([law, value, near]), status_of([law, report_number("median", 3.0)])
     ('undecided', 'reproduced')
     """
     checks = limited_checks(checks)
     laws = {check.verdict for check in checks if check.kind == "law"}
-    if checks and all(check.holds for check in checks):
+    if not checks:
+        return "undecided"
+    if all(check.holds for check in checks):
         return "reproduced"
     if "fails" in laws or not any(check.holds for check in checks):
         return "not reproduced"

@@ -43,7 +43,7 @@ def render_page(outcomes: Sequence[Outcome]) -> str:
         statuses=STATUSES,
         verdicts=VERDICTS,
         kinds=COUNTED,
-        headline=count_by_group(outcomes),
+        headline=count_by_group(outcomes) + weigh_own(outcomes),
         **TEXT,
     )
 
@@ -60,9 +60,54 @@ def count_by_group(outcomes: Sequence[Outcome]) -> list[str]:
     return lines
 
 
+def weigh_own(outcomes: Sequence[Outcome]) -> list[str]:
+    """Weigh the sources' own items: what rests on a limit of ours, and what can hardly fail.
+
+    Both follow from the traits of their laws.
+    """
+    laws: dict[str, dict[str, list[Check]]] = {}
+    for one in outcomes:
+        if one.item.group == "own":
+            of_item = [check for check in one.checks if check.kind == "law"]
+            laws.setdefault(one.verdict, {})[one.item.key] = of_item
+    lines = []
+    if missed := laws.get("not reproduced", {}):
+        rest = [key for key, found in missed.items() if _all_have("word", found, "fails")]
+        lines.append(
+            f"of the {len(missed)} not reproduced, in {len(rest)} all laws that fail rest on "
+            "limits that are ours alone, where the source has a word and no number"
+            f"{_list_keys(rest)}"
+        )
+    if held := laws.get("reproduced", {}):
+        sure = [key for key, found in held.items() if _all_have("sure", found, "holds")]
+        lines.append(
+            f"of the {len(held)} reproduced, {len(sure)} can hardly fail" + _list_keys(sure)
+        )
+    if shaped := [check for found in laws.get("shape", {}).values() for check in found]:
+        many = sum(check.trait == "sure" for check in shaped)
+        lines.append(
+            f"of the {len(shaped)} laws of those that have the shape, {many} can hardly fail"
+        )
+    return lines
+
+
+def _list_keys(keys: Sequence[str]) -> str:
+    """List keys after a colon; empty for none."""
+    return f": {', '.join(keys)}" if keys else ""
+
+
+def _all_have(trait: str, laws: Sequence[Check], verdict: str) -> bool:
+    """True where laws with a verdict, of which there are some, have all the same trait."""
+    found = [check.trait == trait for check in laws if check.verdict == verdict]
+    return bool(found) and all(found)
+
+
 def explain_status(one: Outcome) -> str:
     """Explain a status: the first check that does not hold, a law that fails before all others."""
-    failed = [check for check in limited_checks(one.checks) if not check.holds]
+    limited = limited_checks(one.checks)
+    if one.checks and not limited:
+        return "nothing that it says can fail here"
+    failed = [check for check in limited if not check.holds]
     failed.sort(key=lambda check: (check.kind != "law", check.verdict != "fails"))
     if one.reason or not failed:
         return one.reason

@@ -3,8 +3,8 @@
 A folder has a table for each item: where, title, claim, differs, tables, cost, checks, figure;
 those that it lacks are those of the table ``like`` which it may name. A table "shared" has
 sentences that texts name in braces, as they name other texts of the item; a table "checks" has
-checks of several items (`make_check`), a table "figures" has pages of several items
-(`draw_page`), by their names.
+checks of several items (`make_check`), a table "traits" the traits of their laws, a table "figures"
+has pages of several items (`draw_page`), by their names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 
 from reproduction.checks import make_check
 from reproduction.drawing import Mark, Plot, draw_page
-from reproduction.item import Check, Item, Setting
+from reproduction.item import Check, Item, Setting, Trait
 
 PROSE = ("where", "title", "claim", "differs")
 Rows = Iterator[dict[str, Any]]
@@ -51,6 +51,7 @@ def _read_item(
     words = texts.get("shared", {}) | text
     prose = {name: flatten(text.get(name, "").format(**words)) for name in PROSE}
     rows = texts.get("checks", {}) | text.get("checks", {})
+    traits = texts.get("traits", {}) | text.get("traits", {})
     draw = None
     if "figure" in text:
         page = text["figure"]
@@ -60,7 +61,7 @@ def _read_item(
     return Item(
         key,
         compute=lambda setting: pd.DataFrame(compute(setting)),
-        checks=lambda frame: list(make_checks(measure(frame), rows, words)),
+        checks=lambda frame: list(make_checks(measure(frame), rows, words, traits)),
         draw=draw,
         tables=tuple(text.get("tables", ())),
         cost=text.get("cost", 5.0),
@@ -76,12 +77,15 @@ def flatten(text: str) -> str:
 
 
 def make_checks(
-    found: Any, rows: Mapping[str, Sequence[Any]], words: Mapping[str, Any]
+    found: Any,
+    rows: Mapping[str, Sequence[Any]],
+    words: Mapping[str, Any],
+    traits: Mapping[str, Trait],
 ) -> Iterator[Check]:
     """Make checks of the numbers found, by the rows of their names; checks stay as they are.
 
-    A mapping after the numbers has values for {names} in the words, and may have a tolerance and
-    a standard error.
+    A mapping after the numbers has values for {names} in the words, and may have a tolerance, a
+    standard error, and a kind, which is ``judged``.
     """
     for one in found.items() if isinstance(found, Mapping) else found:
         if isinstance(one, Check):
@@ -92,5 +96,6 @@ def make_checks(
         known = {**words, **values}
         row = [cell.format(**known) if isinstance(cell, str) else cell for cell in rows[name]]
         check = make_check(row, *map(float, numbers))
-        drawn = {name: values[name] for name in ("tolerance", "std_error") if name in values}
-        yield replace(check, **drawn)
+        given = {name: values[name] for name in ("tolerance", "std_error") if name in values}
+        kind = values.get("judged", check.kind)
+        yield replace(check, kind=kind, trait=traits.get(name, ""), **given)

@@ -110,7 +110,8 @@ def compute_constants(setting: Setting) -> Rows:
     """Constant c that (3) needs, by exact accounting and by zCDP."""
     for delta in (1e-3, 1e-6):
         log = np.log(1 / delta)
-        for epsilon in np.geomspace(0.01, 900, setting.pick_value(40, 12)):
+        grid = np.geomspace(0.01, 900, setting.pick_value(40, 12))
+        for epsilon in np.sort([*grid, 2 * log]):
             distance = 2 * epsilon / np.sqrt(MOMENTS_CONSTANT * log)
             exact, concentrated = (
                 4 * epsilon**2 / log / float(law(epsilon, delta)) ** 2

@@ -51,9 +51,9 @@ JITTER = 0.3
 INFERENCE = np.array([0.05, 0.1, 0.2])
 KINDS = np.array([0.3, 0.4, 0.3])
 SENDING = (0.05, 0.2)
-WIDTHS = {  # least ones: shares of fifty are not whole, and epsilon is printed with two digits
-    "part": ("part who take part", 2 / DEVICES),
-    "epsilon": ("mean ε", 0.05),
+WIDTHS = {  # least ones: half of the last digit printed
+    "part": ("part who take part", 0.005),
+    "epsilon": ("mean ε", 0.005),
     "paid": ("paid in 100 rounds", 0.0),
 }
 VERSIONS = np.array([0.5, 1.0, 2.0, 4.0])

@@ -76,7 +76,7 @@ def join_column(item: Item, second: Second) -> Item:
         ours = select_protocol(frame, OURS)
         found = list(item.checks(theirs))
         if len(ours):
-            found += make_checks(second.measure(theirs, ours), TEXTS["checks"], {})
+            found += make_checks(second.measure(theirs, ours), TEXTS["checks"], {}, {})
         return found
 
     def draw(frame: pd.DataFrame, note: str) -> Figure:

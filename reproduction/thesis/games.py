@@ -16,7 +16,7 @@ from market.analysis.basins import Basins, basins_of_attraction
 from market.analysis.thesis_games import thesis_game
 from market.game.game import Game
 from market.policies.thesis import Compensation
-from reproduction.checks import select_rows
+from reproduction.checks import pick_number, select_rows
 from reproduction.drawing import Style, curve
 from reproduction.item import Setting
 from reproduction.specification import Found, Law, Rows
@@ -37,6 +37,7 @@ SETTLED = {
     ("utility", "different"): (2.76503, 2.52267, 2.28974, 1.25654),
 }
 POINTS = 400  # of a payoff curve
+NEARLY_NOTHING = 1e-4  # ε of all
 OTHERS = np.geomspace(1e-3, 15, 40)  # total budgets of the others, of equal sizes
 
 
@@ -61,6 +62,9 @@ def compute_game(kind: str, setting: Setting) -> Rows:
         yield row | {"range": range_ratio}
     root = symmetric_equilibrium(kind, 4)
     yield dict(panel="by hand", weight=MEANT, sizes="equal", epsilon=root)
+    rise = symmetric_slope(kind, 4, NEARLY_NOTHING)
+    for panel, payoff in (("gain from nothing", gain_from_nothing(kind)), ("rise", rise)):
+        yield dict(panel=panel, weight=MEANT, sizes="equal", payoff=payoff)
 
 
 def list_equilibria(game: Game, found: Basins) -> Rows:
@@ -100,21 +104,34 @@ def payoff_curve(game: Game, found: Basins) -> Rows:
         yield {"panel": "curve", "owner": "owner 1", "epsilon": epsilon, "payoff": payoff}
 
 
-def symmetric_equilibrium(kind: str, n_owners: int) -> float:
-    """Equilibrium of equal owners, as the root of the slope.
+def symmetric_slope(kind: str, n_owners: int, epsilon: float) -> float:
+    """Slope of the payoff in one's own ε, where equal owners all sell the same.
 
-    With one ε for all the share is (N-1)/N, and falls by (N-1)/(N² ε) per unit of one's own:
-    ``w ((N-1)/N U' - (N-1)/(N² ε) U) = e^ε``.
+    The share is (N-1)/N, and falls by (N-1)/(N² ε) per unit of one's own:
+    ``w ((N-1)/N U' - (N-1)/(N² ε) U) - e^ε``.
     """
     policy: Compensation = thesis_game(kind, 1.0).policy
     weight = np.exp(HIGHEST) / float(policy.quantity_bought(np.array(HIGHEST))[0])
     share = (n_owners - 1) / n_owners
+    worth, rise = (float(one) for one in policy.quantity_bought(np.array(epsilon)))
+    return weight * share * (rise - worth / (n_owners * epsilon)) - float(np.exp(epsilon))
 
-    def slope(epsilon: float) -> float:
-        worth, rise = (float(one) for one in policy.quantity_bought(np.array(epsilon)))
-        return weight * share * (rise - worth / (n_owners * epsilon)) - float(np.exp(epsilon))
 
-    return float(brentq(slope, 1.0, HIGHEST))
+def symmetric_equilibrium(kind: str, n_owners: int) -> float:
+    """Equilibrium of equal owners, as the root of the slope."""
+    return float(brentq(partial(symmetric_slope, kind, n_owners), 1.0, HIGHEST))
+
+
+def gain_from_nothing(kind: str) -> float:
+    """Most that an owner gains by selling anything where nobody else sells.
+
+    Its share is 0 then, so that it is paid nothing and bears its cost; selling nothing leaves it
+    with -1 at least, whatever a share of 0/0 is taken for.
+    """
+    grid = np.linspace(0, HIGHEST, POINTS)[1:]
+    others = 0.0
+    payoffs = others / (others + grid) * scale_payment(kind, MEANT, grid) - np.exp(grid)
+    return float(payoffs.max() + 1)
 
 
 def scale_payment(kind: str, weight: str, epsilon: Array) -> Array:
@@ -178,9 +195,15 @@ def check_game(kind: str, frame: pd.DataFrame) -> Found:
     yield "peaks", count_peaks(frame, MEANT, "equal")
     equilibria = select_rows(frame, panel="equilibrium")
     yield "regret", equilibria["relative_regret"].max()
+    gain = pick_number(frame, "payoff", panel="gain from nothing")
+    yield "nothing", gain
+    rise = pick_number(frame, "payoff", panel="rise")
+    yield "nearly_nothing", rise, {"epsilon": NEARLY_NOTHING}
     for sizes in SIZES:
-        numbers = select_rows(equilibria, weight=MEANT, sizes=sizes)["equilibrium"]
-        yield "unique", numbers.max(), {"sizes": sizes}
+        found = select_rows(equilibria, weight=MEANT, sizes=sizes)
+        above = found.loc[~found["at_lowest"].astype(bool), "equilibrium"].nunique()
+        yield "unique", above + (gain <= 0), {"sizes": sizes}
+        yield "from_the_floor", found["equilibrium"].nunique(), {"sizes": sizes, "floor": LOWEST}
     bends = select_rows(frame, panel="bend")
     yield "range", select_rows(bends, weight="printed")["range"].iloc[0]
     if kind == "leakage":

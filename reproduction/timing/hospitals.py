@@ -47,7 +47,8 @@ from scenarios.schema.loading import load
 
 LARGE = 10_000  # records of each hospital that the paper took, at least
 RECORDS = (86 * LARGE, 2_350_000)  # of its 86 hospitals: at least, and those of all its 213
-GAINED = {0.1: 0, 1.0: 0, 10.0: 8}  # hospitals that gain in the paper
+GAINED = 8  # hospitals that gain in the paper
+COUNTED_AT = 10.0  # budget at which it counts them
 LIBRARY = ("market_hospitals", "market_gains", "market_gains_by_formula", "market_isolated")
 
 
@@ -98,11 +99,13 @@ def compute_budgets(setting: Setting) -> pd.DataFrame:
 
 
 def measure_budgets(frame: pd.DataFrame) -> Found:
-    """The fall of fitness with the budget, and its slopes."""
+    """The fall of fitness with the budget, and its slopes: of one line, so that one counts."""
     parts = frame.groupby("noise")[PSI]
     yield "falls", all((np.diff(part) < 0).all() for _, part in parts)
-    for noise, value in slopes_along(frame, "epsilon", "noise").items():
-        yield "slope", value, {"noise": noise}
+    one_line = slopes_along(frame, "epsilon", "noise")
+    least = frame.loc[frame["times_records"].idxmax(), "noise"]
+    for noise, value in one_line.items():
+        yield "slope", value, {"noise": noise, "judged": "law" if noise == least else "reading"}
 
 
 def compute_gains(setting: Setting) -> pd.DataFrame:
@@ -185,13 +188,28 @@ def measure_gains(frame: pd.DataFrame) -> Found:
     ratio = own["isolated"].median() / own["isolated_formula"].median()
     readings = frame.groupby(["times_records", "epsilon", "reading"])[PSI].first().unstack()
     yield "more", all((np.diff(rows) >= 0).all() for _, rows in counts.groupby("noise"))
-    for (_, noise, epsilon), found in counts.items():
-        many = GAINED[epsilon]
-        words = {"epsilon": epsilon, "noise": noise, "said": str(many) if many else "none named"}
-        yield "gaining", found, many, many, words
+    yield from count_gaining(part)
     yield "ratio", ratio, {"tolerance": 0.01 * ratio}
     yield "readings", np.abs(readings["proved"] / readings["printed"] - 1).max()
     yield from measure_market_gains(frame.iloc[0])
+
+
+def count_gaining(part: pd.DataFrame) -> Found:
+    """Hospitals that gain by noise and budget; of the budget that the paper counts one noise does.
+
+    The standard error of a number is a quarter of how far it moves with two of ψ either way.
+    """
+    rows = []
+    for (epsilon, noise), of in part.groupby(["epsilon", "noise"]):
+        ends = [(of["isolated"] > of[PSI] + z * of["std_error"]).sum() for z in (-2, 0, 2)]
+        error = (ends[0] - ends[2]) / 4
+        rows.append({"epsilon": epsilon, "noise": noise, "many": ends[1], "std_error": error})
+    counted = [row for row in rows if row["epsilon"] == COUNTED_AT]
+    best = min(counted, key=lambda row: abs(row["many"] - GAINED))
+    yield "serves", best["many"], best | {"choices": len(counted), "of": part["owner"].nunique()}
+    for row in rows:
+        name = "gaining" if row["epsilon"] == COUNTED_AT else "silent"
+        yield name, row["many"], row
 
 
 def measure_market_gains(row: pd.Series) -> Found:

@@ -37,6 +37,7 @@ from reproduction.weighted.table import check_table, compute_table
 from scenarios.report.figure_page import MUTED
 
 STEADY = 0.02  # accuracy within which a method is "steady"
+SIMILAR = 0.05  # accuracy within which two methods are "similar"
 MOVES = 0.04  # tolerance of a mean accuracy for another seed
 MOVES_LOG = 0.25  # tolerance of a mean log10 of optimal gaps
 MEASURES = ("accuracy", "optimal_gap")
@@ -71,6 +72,15 @@ def subtract_means(
     return sign * (found[WEIGHTED] - found[other]).mean(), words | {"std_error": error}
 
 
+def judge_band(accuracies: pd.DataFrame, band: float) -> dict[str, str]:
+    """Kind of a check by a band: of all accuracies that a figure has of a table, some lie apart.
+
+    A band wider than all of them could say nothing else, whatever they are.
+    """
+    span = np.ptp(accuracies.to_numpy())
+    return {"judged": "law" if span > band else "control"}
+
+
 def furthest_change(found: pd.Series, error: pd.Series) -> tuple[float, float, float]:
     """Change from the first place to the one furthest from it, its error, and that place.
 
@@ -93,7 +103,8 @@ def check_budgets(frame: pd.DataFrame) -> Found:
         accuracy, gap = (tabulate(rows, "epsilon", measure) for measure in MEASURES)
         yield "accuracy", *subtract_means(accuracy, PLAIN, words | moves)
         yield "gap", *subtract_means(gap, PLAIN, words | moves_log, sign=-1)
-        yield "similar", *subtract_means(accuracy, CENTRAL, words | moves)
+        found, told = subtract_means(accuracy, CENTRAL, words | moves)
+        yield "similar", found, -SIMILAR, SIMILAR, told | judge_band(accuracy[0], SIMILAR)
         yield "similar_gap", *subtract_means(gap, CENTRAL, words | moves_log, sign=-1)
         for name, (found, error), wide in (
             ("increases", accuracy, words | {"tolerance": 2 * moves["tolerance"]}),
@@ -107,6 +118,7 @@ def check_skews(frame: pd.DataFrame) -> Found:
     """On each table WD-DP is steady over u, and plain averaging moves more, either way."""
     frame = frame[frame["data"].isin(list(TABLES))]
     factor = seed_factor(frame)
+    apart: list[float] = []
     for table, rows in frame.groupby("data"):
         for measure, steady, moves, tolerance in (
             ("accuracy", "steady", "moves", MOVES),
@@ -117,9 +129,13 @@ def check_skews(frame: pd.DataFrame) -> Found:
                 furthest_change(found[method], error[method]) for method in (WEIGHTED, PLAIN)
             )
             words = {"table": table, "at": at, "tolerance": tolerance * factor}
+            if measure == "accuracy":
+                words |= judge_band(found, STEADY)
+                apart.append(abs(found[WEIGHTED].iloc[0] - found[PLAIN].iloc[0]))
             yield steady, still, words | {"std_error": still_error}
             both = {"std_error": np.hypot(still_error, plain_error)}
             yield moves, abs(plain) - abs(still), words | both
+    yield "even", max(apart), {}
 
 
 def check_skews_and_adult(frame: pd.DataFrame) -> Found:
@@ -160,7 +176,7 @@ def draw_measure(axes: Axes, frame: pd.DataFrame, measure: str, x: str) -> None:
         axes.figure.legend(handles, labels, loc="upper right", **style)
 
 
-NAMES = ("adult", "cancer")
+NAMES = ("adult", "bank", "cancer")
 MOST_ROWS = 4000
 HIDDEN = 4
 NETWORK = "network"
@@ -265,8 +281,8 @@ def check_ratios(frame: pd.DataFrame) -> Found:
     ridged = frame[~frame["cost"].isin([NETWORK, BARE])]
     yield "ridge", (ridged["ratio"] / ridged["ridge"]).min()
     far = select_rows(frame, cost=BARE, where="ray")
-    far = far[far["distance"] >= FAR * 0.99]
-    yield "slope", log_slope(far["distance"], far["ratio"])
+    for table, rows in far[far["distance"] >= FAR * 0.99].groupby("data"):
+        yield "slope", log_slope(rows["distance"], rows["ratio"]), {"table": table, "far": FAR}
     network = select_rows(frame, cost=NETWORK).groupby("where")["ratio"]
     yield "origin", network.max()["origin"] / network.min()["path"]
 

@@ -8,7 +8,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.randomness import Streams
 from learning.training.plan import Plan
-from reproduction.bounds import ITEMS, gossip, local
+from reproduction.bounds import ITEMS, gossip, local, sums
 from reproduction.bounds.problems import Run, add_bounds, exact_law, generate_problem
 from reproduction.drawing import render_svg
 from reproduction.item import Setting
@@ -144,3 +144,19 @@ def test_a_horizon_that_is_missed_is_missed_by_every_pair_of_constants():
         2.0 * (part * (a[1] / a[0]) ** 0.5 + (1 - part) * a[1] / a[0]) for part in (0, 0.5, 1)
     ]
     assert found == pytest.approx(6.0 / max(fitted))
+
+
+def test_a_bound_above_all_that_can_be_lost_judges_nothing():
+    """Neither does one at budgets for which no theorem is stated."""
+    rows = [
+        {"case": case, "n_records": 60, "n_parameters": 4, "epsilon": epsilon, "excess": 1.0}
+        | {"excess_error": 0.0, "corrected": bound, "printed": 1.0, "most_lost": 2.0}
+        | {"noise_over_gradient": 30.0}
+        for case in sums.CASES
+        for epsilon, bound in ((0.5, 4.0), (50.0, 0.5))
+    ]
+    frame = pd.DataFrame(rows)
+    for bound, judged in ((4.0, "control"), (1.5, "law")):
+        frame.loc[frame["epsilon"] == 0.5, "corrected"] = bound
+        cited = [one for one in sums.check_record_steps(frame) if one[0] == "cited"]
+        assert [(found, words["judged"]) for _, found, words in cited] == [(1 / bound, judged)] * 2

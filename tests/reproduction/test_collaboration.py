@@ -179,6 +179,18 @@ def test_the_best_scenario_is_said_to_need_no_care_about_the_first_owners_budget
     assert all(judged[0]) and judged[1].count(False) == 1
 
 
+def test_few_records_of_the_first_owner_hardly_cost_the_best_scenario():
+    """Lending: said of its size as of its budget; at each end of the budgets it is judged."""
+    frame = corners()
+    few = (frame["scenario"] == 4) & (frame["n_records"] == 100) & (frame["epsilon"] == 10.0)
+    costly = frame.assign(relative_fitness=frame["relative_fitness"].where(~few, 0.03))
+    judged = [
+        [one.holds for one in CHECKS["VC-6"](each) if "n₁ from 1,000 to 100" in one.what]
+        for each in (frame, costly)
+    ]
+    assert judged == [[True, True], [False, True]]
+
+
 def test_of_an_order_that_the_source_does_not_state_nothing_is_asked():
     """It orders scenarios 1 and 3, and puts 4 first."""
     frame = corners()

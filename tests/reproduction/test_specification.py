@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,9 @@ import pytest
 from reproduction import specification
 from reproduction.checks import attains_bound, estimate_mean, select_rows, within_bound
 from reproduction.drawing import draw_page, render_svg
-from reproduction.item import Check, Setting
+from reproduction.item import Check, Setting, Trait
 from reproduction.items import ITEMS
-from reproduction.specification import PROSE, read_items
+from reproduction.specification import PROSE, make_checks, read_items
 
 ROOT = Path(specification.__file__).parent
 FILES = sorted(ROOT.glob("*/items.toml"))
@@ -54,11 +55,22 @@ def test_every_table_of_texts_belongs_to_an_item_or_to_several():
     keys = {item.key for item in ITEMS}
     for path in FILES:
         texts = read(path)
-        several = {"shared", "checks", "figures"} | {
+        several = {"shared", "checks", "traits", "figures"} | {
             text["like"] for text in texts.values() if "like" in text
         }
         assert set(texts) - several <= keys
         assert len(FILES) == 9
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
+def test_every_trait_is_of_a_check_that_has_words(path):
+    texts = read(path)
+    shared = texts.get("checks", {})
+    items = [shared | item.get("checks", {}) for item in texts.values()]
+    assert set(texts.get("traits", {})) <= {name for checks in items for name in checks}
+    for item, checks in zip(texts.values(), items, strict=True):
+        traits = item.get("traits", {})
+        assert set(traits) <= set(checks) and set(traits.values()) <= set(get_args(Trait))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
@@ -126,3 +138,15 @@ def test_panels_draw_their_rows_and_say_what_they_should():
     assert first.get_xlabel() == "across" and first.get_ylim() == (0, 4)
     text = render_svg(lambda frame, note: draw_page(page, None, frame, note), FRAME, "")
     assert "above" in text and "default" in text and "head a" in text
+
+
+def test_a_check_is_judged_by_what_was_found_and_named_by_any_word():
+    """A word of the text may be called kind; only ``judged`` says which kind a check is of."""
+    rows = {"steady": ["change of {kind}", -1, 1, "steady", "law"]}
+    found = [
+        ("steady", 0.5, {"kind": "bank"}),
+        ("steady", 0.5, {"kind": "kdd", "judged": "control"}),
+    ]
+    first, second = make_checks(found, rows, {}, {"steady": "word"})
+    assert (first.what, first.kind, first.trait) == ("change of bank", "law", "word")
+    assert (second.what, second.kind) == ("change of kdd", "control")

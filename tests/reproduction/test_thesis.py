@@ -22,9 +22,11 @@ from reproduction.thesis.games import (
     POINTS,
     count_peaks,
     final_spread,
+    gain_from_nothing,
     largest_second_derivative,
     scale_payment,
     symmetric_equilibrium,
+    symmetric_slope,
 )
 from reproduction.thesis.harm import (
     BASE,
@@ -59,7 +61,7 @@ def test_a_game_is_whole():
     frame = read_back(item.compute(Setting(quick=True)))
     assert {check.what for check in item.checks(frame)} >= {
         "peaks of the payoff curve",
-        "equilibria found, equal sizes",
+        "equilibria with ε of 0 or more, equal sizes",
     }
     assert render_svg(item.draw, frame, "").count("budgets round by round") == 1
 
@@ -70,6 +72,28 @@ def test_the_root_by_hand_is_an_owners_best_answer_to_owners_like_it():
         assert thesis_game(kind, 1e4).best_responses(np.full(4, settled))[0] == pytest.approx(
             settled, abs=1e-7
         )
+
+
+@pytest.mark.parametrize("kind", ["leakage", "utility"])
+def test_nobody_sells_where_nobody_else_does(kind):
+    """Second route: payoffs of the game itself, where the others sell next to nothing."""
+    game = thesis_game(kind, 1e4, n_owners=4, epsilon=(1e-12, HIGHEST))
+    grid = np.linspace(0, HIGHEST, POINTS)[None, 1:]
+    payoffs = game.deviation_payoffs(np.full(4, 1e-12), grid, np.array([0]))[0]
+    assert payoffs.max() + 1 == pytest.approx(gain_from_nothing(kind), abs=1e-6)
+    assert gain_from_nothing(kind) < 0
+
+
+def test_from_next_to_nothing_only_the_game_for_leakage_rises():
+    """So no floor above 0 is an equilibrium of that game, and small ones are of the other."""
+    rises = {kind: symmetric_slope(kind, 4, 1e-4) for kind in ("leakage", "utility")}
+    for kind, rise in rises.items():
+        game = thesis_game(kind, 1e4, n_owners=4, epsilon=(5e-5, HIGHEST))
+        near = game.deviation_payoffs(
+            np.full(4, 1e-4), np.array([[0.99e-4, 1.01e-4]]), np.array([0])
+        )[0]
+        assert np.diff(near)[0] / 2e-6 == pytest.approx(rise, rel=1e-3)
+    assert rises["utility"] < 0 < rises["leakage"]
 
 
 def test_the_payoff_for_leakage_is_concave_and_that_for_utility_is_not():

@@ -250,6 +250,53 @@ def test_a_median_falls_from_two_standard_errors_on():
     assert verdicts == [("undecided", "fails", "undecided"), ("holds", "fails", "holds")]
 
 
+def test_the_noise_whose_number_is_nearer_counts_with_its_error():
+    """Own models of ψ 1 to 10: of 3.5 ± 0.5 seven gain, and one less or more by two errors."""
+    own = pd.DataFrame({"owner": range(1, 11), "isolated": np.arange(1.0, 11)})
+    cases = [
+        {"noise": noise, "epsilon": epsilon, "relative_fitness": psi, "std_error": 0.5}
+        for noise, level in (("few", 9.5), ("many", 3.5))
+        for epsilon, psi in ((1.0, 20.0), (10.0, level))
+    ]
+    found = list(hospitals.count_gaining(pd.DataFrame(cases).merge(own, how="cross")))
+    name, many, words = found[0]
+    assert (name, many, words["noise"], words["choices"], words["of"]) == (
+        "serves",
+        7,
+        "many",
+        2,
+        10,
+    )
+    assert words["std_error"] == pytest.approx(2 / 4)
+    assert [one[:2] for one in found[1:]] == [
+        ("silent", 0),
+        ("silent", 0),
+        ("gaining", 1),
+        ("gaining", 7),
+    ]
+
+
+def test_claims_count_under_the_bound_of_figure_4_and_ours_is_a_reading():
+    rows = [
+        {"owners": owners, "epsilon": epsilon, "bound": bound, "relative_fitness": level / epsilon}
+        | {"at_one_step": 1.0, "relative_fitness_by_talks": 1.0, "published": 1.0}
+        for bound, level in ((banks.OURS, 50.0), (banks.BY_FIGURE, 2.0))
+        for owners in (5, 100)
+        for epsilon in (0.1, 2.5, 10.0)
+    ]
+    frame = pd.DataFrame(rows).assign(isolated=1.0, std_error=0.01)
+    claims = [one for one in banks.measure_value(frame) if one[0].startswith("claimed")]
+    assert [one[:2] for one in claims] == [
+        ("claimed", 0.2),
+        ("claimed_by_ours", 5.0),
+        ("claimed", 0.8),
+        ("claimed_by_ours", 20.0),
+    ]
+    worse = frame.assign(relative_fitness=frame["relative_fitness"] * frame["owners"] / 10)
+    (every,) = [one for one in banks.measure_value(worse) if one[0] == "every"]
+    assert every[1] == pytest.approx(2.0) and every[2]["owners"] == 100  # no more than 100 there
+
+
 @pytest.mark.slow
 def test_hospitals_that_gain_are_those_whose_own_model_is_worse(monkeypatch):
     setting = replace(QUICK, seed=11)

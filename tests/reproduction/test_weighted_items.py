@@ -144,10 +144,10 @@ def test_frames_hold_every_method_and_are_drawn(short):
     assert "Breast cancer" in render_svg(BY_KEY["WD-1"].draw, budgets, "")
     assert (
         count(figures.check_budgets(budgets)) == 6 * budgets["data"].nunique()
-        and count(figures.check_skews(skews)) == 4
+        and count(figures.check_skews(skews)) == 5
     )
-    assert count(figures.check_skews_and_adult(skews)) == 9
-    assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 4
+    assert count(figures.check_skews_and_adult(skews)) == 10
+    assert count(figures.check_skews_and_adult(skews.assign(stand_in=True))) == 5
 
 
 def test_a_method_is_better_from_two_standard_errors_on(short):
@@ -214,6 +214,22 @@ def test_a_table_that_hardly_falls_is_named_though_the_mean_falls():
     ]
 
 
+def test_a_band_wider_than_all_that_a_figure_shows_judges_nothing():
+    """All accuracies within 0.02 of each other are steady, and move, whatever they are."""
+    near = by_hand((0.825, 0.822), (0.825, 0.820)).query("data == 'adult'")
+    near = near.assign(accuracy=near["accuracy"].where(near["method"] != methods.CENTRAL, 0.82))
+    far = near.assign(accuracy=near["accuracy"].replace(0.82, 0.8))
+    kinds = [
+        {
+            one.kind
+            for one in BY_KEY["WD-13"].checks(frame)
+            if one.what.endswith(", adult") and "accuracy" in one.what
+        }
+        for frame in (near, far)
+    ]
+    assert kinds == [{"control"}, {"law"}]
+
+
 def test_who_fluctuates_sharply_is_not_steady_though_it_ends_where_it_began():
     """The source says *or*: a dip at u = 3 is as good as a fall to u = 9."""
     frame = by_hand((0.825, 0.822), (0.825, 0.825)).query("data == 'adult'")
@@ -266,7 +282,7 @@ def test_a_gap_far_below_that_of_the_centralised_method_is_not_similar():
     ]
     found = {
         name: (value, words["std_error"])
-        for name, value, words in figures.check_budgets(pd.DataFrame(rows))
+        for name, value, *_, words in figures.check_budgets(pd.DataFrame(rows))
     }
     assert found["similar_gap"][0] == pytest.approx(np.log10(3))
     error = np.hypot(0.001 / 0.02, 0.001 / 0.1) / np.log(10) / np.sqrt(2)
