@@ -353,6 +353,7 @@ def draw_bootstrap(
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
     stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
+    moments = sample.curve_moments(moments, models, count_rows(rows, len(y)))
     models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
     if precondition and not sample.loss.clips_gradients and np.any(away > 1):

@@ -28,6 +28,7 @@ LEAST_WIDTH = 1e-3  # of a kernel
 WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
 MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
+PENALTIES = 3.0 ** np.arange(8)  # of labels, tried for a start, over that of the cost
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
 SHOWN = 5  # standard errors of a slope that rows show, however small its direction is
 
@@ -90,7 +91,9 @@ class PublicSample:
     ----------
     x : array (n, p), encoded features.
     y : array (n,), encoded target.
-    regularisation : r >= 0.
+    regularisation : r >= 0; of labels whose model is shrunk, its own penalty (`choose_penalty`).
+        Forecasts take it for that of the cost: how far a shrunk model of labels lies from the best
+        model of all records is how far chance in few rows moves it.
     loss : the loss trained.
     owner : array (n,), name of each row's owner; None where rows carry no names.
     drawn : True if the rows are known to be a random sample of all records.
@@ -255,10 +258,38 @@ class PublicSample:
         width = len(self.model)
         return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
 
+    def curve_moments(self, moments: Array, models: Array, counts: Array) -> Array:
+        """Second moments (..., p, p) to whiten by: of labels, weighted by records' curvature.
+
+        Steps along gradients need few rounds where the curvature of the cost is the same in all
+        directions. Under squared loss that of second moments is. A label that is surely right has
+        hardly any. A model of few rows is too sure, so that records count by their curvature at
+        half of its score.
+
+        Parameters
+        ----------
+        moments : array (..., p, p), of rows that are taken so many times.
+        models : array (..., p), fitted to them.
+        counts : array (..., n).
+
+        >>> from learning.losses.margin import LOGISTIC
+        >>> rows = PublicSample(np.eye(2)[[0, 1] * 5], np.ones(10), 0.1, LOGISTIC)
+        >>> rows.curve_moments(np.eye(2) / 2, np.array([4.0, 0.0]), np.ones(10)).round(3).tolist()
+        [[0.296, 0.0], [0.0, 0.704]]
+        """
+        if not self.loss.bends or self.with_kinks is not None:
+            return moments
+        score = self.loss.scores(self.x, self.y, models) / 2
+        weights = counts * self.loss.second_derivative(score)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return np.asarray(self.x.T * weights[..., None, :] @ self.x)
+
     def coordinates(self, start: str, precondition: bool, norm: int = 1) -> Coordinates:
         """Coordinates from a start ("public" or "zero"), without bounds yet."""
         centre = self.model if start != "zero" else np.zeros(len(self.model))
-        scale = self.scale_matrix(self.x.T @ self.x / len(self.y), precondition)
+        moments = self.x.T @ self.x / len(self.y)
+        moments = self.curve_moments(moments, self.model, np.ones(len(self.y)))
+        scale = self.scale_matrix(moments, precondition)
         return Coordinates(centre, scale, norm=norm, loss=self.loss, targets=self.targets)
 
 
@@ -375,3 +406,23 @@ def leave_out_shifts(loss: Loss, x: Array, y: Array, model: Array, regularisatio
     lengths = np.sum(x @ inverse * x, axis=1) / len(y)
     kept = 1 - np.minimum(curvature * lengths, MOST_LEVERAGE)
     return np.asarray(-loss.derivative(score) * lengths / kept)
+
+
+def choose_penalty(loss: Loss, x: Array, y: Array, least: float) -> float:
+    """Choose the penalty on a model of few labels whose rows, each left out, lose least.
+
+    It is `least`, that of the cost, or up to 3^7 times as large: many records bear steeper slopes
+    than a few.
+
+    >>> from learning.losses.margin import LOGISTIC
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(60, 6)), rng.choice([-1.0, 1.0], size=60)
+    >>> [choose_penalty(LOGISTIC, x, one, 0.001) > 0.1 for one in (y, np.sign(x[:, 0]))]
+    [True, False]
+    """
+    lost = []
+    for penalty in least * PENALTIES:
+        model = loss.fit(x, y, penalty)[0]
+        left = loss.scores(x, y, model) - leave_out_shifts(loss, x, y, model, penalty)
+        lost.append(float(np.mean(loss.value(left))))
+    return float(least * PENALTIES[int(np.argmin(lost))])

@@ -97,6 +97,12 @@ class Loss(Slopes, Declaration):
         """Its second derivative at t, elementwise; None of a loss that has none everywhere."""
         return None
 
+    @property
+    def bends(self) -> bool:
+        """True of a smooth loss of labels, whose curvature depends on a linear model."""
+        smooth = self.linear and not self.kinked
+        return self.labels and smooth and self.second_derivative(np.zeros(1)) is not None
+
     def step_curvature(self, t: Any) -> Any:
         """Curvature at t that a Newton step counts, elementwise, at least 0."""
         return self.second_derivative(t)

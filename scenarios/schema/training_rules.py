@@ -29,9 +29,10 @@ def check_loss(learning: Learning) -> None:
     if learning.clip == "none" and learning.clips_gradients:
         cause = "loss" if learning.objective.clips_gradients else "clipping"
         raise must_be(learning, "clip", '"optimal" or a number above 0', says(learning, cause))
-    if learning.start == "shrunk" and not learning.objective.quadratic:
+    loss = learning.objective
+    if learning.start == "shrunk" and not (loss.quadratic or loss.bends):
         raise must_be(learning, "start", '"public" or "zero"', says(learning, "loss"))
-    if learning.start == "shrunk" and learning.regularisation:
+    if learning.start == "shrunk" and loss.quadratic and learning.regularisation:
         raise must_be(learning, "start", '"public" or "zero"', says(learning, "regularisation"))
     needs = []
     if learning.labels:
