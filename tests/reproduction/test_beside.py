@@ -173,7 +173,7 @@ def test_no_person_is_both_trained_on_and_held_out(table):
 def test_ours_and_rivals_have_the_same_rows(table, as_for_users):
     with open_table(table, 9001, None) as scenario:
         rows = collect_rows(market_data(scenario))
-    _, prepared, _ = prepare_market(table, 9001, None, 1e-6, False)
+    _, prepared, _ = prepare_market(table, 9001, None, LEARNERS["ours, δ"])
     again = collect_rows(prepared.data)
     for one, two in zip(
         (*rows.owners, rows.public, rows.held),
