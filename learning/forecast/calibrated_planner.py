@@ -260,8 +260,7 @@ def calibrated_planner(
     rehearsal = _market_rehearsal(inputs, records, starts, mechanism)
     if bootstrap is not None:
         rehearsal = replace(rehearsal, steepest=bootstrap.steepest_curvature(coordinates))
-    least = rehearsal.smallest_curvature(inputs.settings.regularisation)
-    largest = rehearsal.curvature
+    least, largest = rehearsal.smallest_curvature, rehearsal.curvature
     inputs = with_printed_step(inputs, coordinates, mechanism, (least, largest))
     lost = _relative_dispersion(inputs, bootstrap)
     moved = None

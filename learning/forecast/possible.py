@@ -183,7 +183,7 @@ def _stretch_start(
 
     Where models are shrunk, the optimum has been drawn as far off.
     """
-    if bootstrap.start == "zero" or not bounds.loss.linear or drawn.shrinks:
+    if bootstrap.start != "public" or not bounds.loss.linear or drawn.shrinks:
         return bounds
     away = bounds.centre - drawn.truth
     return replace(bounds, centre=drawn.truth + bootstrap.stretch * away)

@@ -28,7 +28,6 @@ LEAST_WIDTH = 1e-3  # of a kernel
 WIDE = 100  # columns up to which as much is computed as wanted
 NO_CURVATURE = 1e-10  # of the largest: directions with less have none
 MOST_LEVERAGE = 0.99  # of a row: one that alone decides a parameter has no residual
-PENALTIES = 3.0 ** np.arange(8)  # of labels, tried for a start, over that of the cost
 TELLING = 15  # rows that a second moment must rest on to be divided by wherever it is small
 SHOWN = 5  # standard errors of a slope that rows show, however small its direction is
 
@@ -91,9 +90,7 @@ class PublicSample:
     ----------
     x : array (n, p), encoded features.
     y : array (n,), encoded target.
-    regularisation : r >= 0; of labels whose model is shrunk, its own penalty (`choose_penalty`).
-        Forecasts take it for that of the cost: how far a shrunk model of labels lies from the best
-        model of all records is how far chance in few rows moves it.
+    regularisation : r >= 0.
     loss : the loss trained.
     owner : array (n,), name of each row's owner; None where rows carry no names.
     drawn : True if the rows are known to be a random sample of all records.
@@ -406,23 +403,3 @@ def leave_out_shifts(loss: Loss, x: Array, y: Array, model: Array, regularisatio
     lengths = np.sum(x @ inverse * x, axis=1) / len(y)
     kept = 1 - np.minimum(curvature * lengths, MOST_LEVERAGE)
     return np.asarray(-loss.derivative(score) * lengths / kept)
-
-
-def choose_penalty(loss: Loss, x: Array, y: Array, least: float) -> float:
-    """Choose the penalty on a model of few labels whose rows, each left out, lose least.
-
-    It is `least`, that of the cost, or up to 3^7 times as large: many records bear steeper slopes
-    than a few.
-
-    >>> from learning.losses.margin import LOGISTIC
-    >>> rng = np.random.default_rng(0)
-    >>> x, y = rng.normal(size=(60, 6)), rng.choice([-1.0, 1.0], size=60)
-    >>> [choose_penalty(LOGISTIC, x, one, 0.001) > 0.1 for one in (y, np.sign(x[:, 0]))]
-    [True, False]
-    """
-    lost = []
-    for penalty in least * PENALTIES:
-        model = loss.fit(x, y, penalty)[0]
-        left = loss.scores(x, y, model) - leave_out_shifts(loss, x, y, model, penalty)
-        lost.append(float(np.mean(loss.value(left))))
-    return float(least * PENALTIES[int(np.argmin(lost))])

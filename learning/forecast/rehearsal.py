@@ -141,9 +141,10 @@ class Rehearsal:
         """Largest curvature of the mean loss in the first coordinates, the unit of step sizes."""
         return self.loss.largest_curvature(self.starts[0], self.x, self.cost.regularisation)
 
-    def smallest_curvature(self, regularisation: float) -> float:
-        """Smallest curvature of a cost in the first coordinates; that of the penalty at least."""
-        penalty, _ = self.starts[0].penalty(regularisation)
+    @property
+    def smallest_curvature(self) -> float:
+        """Smallest curvature of the cost in the first coordinates; that of the penalty at least."""
+        penalty, _ = self.starts[0].penalty(self.cost.regularisation)
         if self.loss.quadratic:
             moved = self.starts[0].clip_features(self.x)
             penalty = penalty + self.loss.curvature * moved.T @ moved / len(moved)

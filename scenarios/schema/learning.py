@@ -158,12 +158,11 @@ class Learning(Section):
     """The point that becomes the model: the last, or an average."""
     start: Literal["public", "shrunk", "zero"] | None = None
     """The start of training: by default the model of the public rows, or zero without public
-    rows. `shrunk` is that model with a penalty chosen on the rows by cross-validation, which is
-    more accurate for few rows: under squared loss ridge regression; under logistic loss the penalty
-    of the cost or a larger one. It is the default under `protocol = "best"`. Squared loss with
-    `regularisation` excludes it, since that penalty shrinks the model already, and so do hinge loss
-    and networks. The start is also the learner's own model. The cost that judges models does not
-    change."""
+    rows. `shrunk` is the ridge regression of the public rows with the penalty chosen by
+    generalised cross-validation, which is more accurate for few rows; it is the default under
+    `protocol = "best"` and squared loss without `regularisation`, and excludes that, whose penalty
+    shrinks the model already. The start is also the learner's own model. The cost that judges
+    models does not change."""
     precondition: bool | None = None
     """Whether features are whitened with the public rows' second moments, under logistic loss with
     those weighted by records' curvature; so they are where there are public rows."""

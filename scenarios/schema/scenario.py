@@ -196,10 +196,8 @@ class Scenario(TitledFile):
                 remedy = "Set data.public_rows."
                 raise InputError(f"learning.{name}", "needs public rows", found, remedy)
         start = "public" if public else "zero"
-        loss = learning.objective
-        penalised = learning.regularisation > 0  # by which a model of numbers is shrunk already
-        shrinks = loss.bends or (loss.quadratic and not penalised)
-        if public and learning.takes_the_best and shrinks:
+        penalised = learning.regularisation > 0  # by which the public model is shrunk already
+        if public and learning.takes_the_best and learning.objective.quadratic and not penalised:
             start = "shrunk"
         defaults = {"start": start, "precondition": public}
         missing = {key: one for key, one in defaults.items() if getattr(learning, key) is None}

@@ -29,10 +29,9 @@ def check_loss(learning: Learning) -> None:
     if learning.clip == "none" and learning.clips_gradients:
         cause = "loss" if learning.objective.clips_gradients else "clipping"
         raise must_be(learning, "clip", '"optimal" or a number above 0', says(learning, cause))
-    loss = learning.objective
-    if learning.start == "shrunk" and not (loss.quadratic or loss.bends):
+    if learning.start == "shrunk" and not learning.objective.quadratic:
         raise must_be(learning, "start", '"public" or "zero"', says(learning, "loss"))
-    if learning.start == "shrunk" and loss.quadratic and learning.regularisation:
+    if learning.start == "shrunk" and learning.regularisation:
         raise must_be(learning, "start", '"public" or "zero"', says(learning, "regularisation"))
     needs = []
     if learning.labels:

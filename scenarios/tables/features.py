@@ -32,7 +32,7 @@ from learning.forecast.feature_choice import (
 )
 from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.pooled import Pooled
-from learning.forecast.public_sample import OtherKind, PublicSample, choose_penalty
+from learning.forecast.public_sample import OtherKind, PublicSample
 from learning.losses.loss import Fresh, Loss
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
@@ -258,18 +258,14 @@ def learner_sample(
         return None
     learning = scenario.learning
     shown = encode_owners(encoder, table.columns, {"public": rows})[0]
-    loss, penalty = learning.objective, learning.regularisation
-    shrinks = learning.start == "shrunk"
-    if shrinks and loss.bends:
-        penalty = choose_penalty(loss, shown.x, shown.y, penalty)
     return PublicSample(
         shown.x,
         shown.y,
-        penalty,
-        loss,
+        learning.regularisation,
+        learning.objective,
         None if whose is None else np.repeat(whose, len(encoder.targets)),
         scenario.data.order == "shuffled",
-        shrinks=shrinks and loss.quadratic,
+        shrinks=learning.start == "shrunk",
         other_kind=other_kind,
         made=encoder.expansion is not None,
         ends=encoder.target.ends,

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from minimal import HINGE, LOGISTIC, MINIMAL, message
+from minimal import MINIMAL, message
 
 from learning.privacy.mechanisms import BEST
 from scenarios.planning import planning_inputs
@@ -94,14 +94,6 @@ def test_a_model_that_a_penalty_shrinks_is_not_shrunk_twice(file: Path) -> None:
     assert load(file, [PUBLIC, penalty]).learning.start == "public"
     told = message(file, (PUBLIC, penalty, "learning.start=shrunk"))
     assert 'start: must be "public" or "zero" with regularisation 0.001; found "shrunk"' in told
-
-
-def test_a_model_of_labels_is_shrunk_where_its_loss_has_a_curvature(file: Path) -> None:
-    logistic, hinge = (PUBLIC, *LOGISTIC), (PUBLIC, *HINGE)
-    assert load(file, logistic).learning.start == "shrunk"
-    assert load(file, hinge).learning.start == "public"
-    told = message(file, (*hinge, "learning.start=shrunk"))
-    assert 'start: must be "public" or "zero" with loss "hinge"; found "shrunk"' in told
 
 
 def test_a_penalty_keeps_the_own_model_of_powers_of_a_column_from_steep_slopes(file: Path) -> None:
