@@ -175,8 +175,7 @@ def list_contests(groups: Groups) -> list[Contest]:
         field = [*rivals.values(), means[OURS]]
         rank = 1 + sum(mean < means[OURS] for mean in field)
         compared = (means[OURS], rivals[best], *estimate(gaps), rank, len(field))
-        compared += (means.get(CHOSEN),)
-        found.append(Contest(table, epsilon, best, *compared))
+        found.append(Contest(table, epsilon, best, *compared, means.get(CHOSEN)))
     return found
 
 

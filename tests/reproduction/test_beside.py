@@ -237,6 +237,26 @@ def test_the_page_says_where_a_rival_wins():
     assert "* Nowhere" in text and "in 5 of 5 cells of the table below; in 5 of these" in text
 
 
+def test_the_page_sets_ours_with_features_chosen_beside_the_rest():
+    chosen = "ours, δ, features chosen"
+    added = [
+        replace(
+            one, market=f"insurers: {chosen}", error=one.error + (0.1 if one.epsilon < 1 else -0.4)
+        )
+        for one in made_cells(0.2)
+        if one.market == "insurers: ours, δ"
+    ]
+    groups = group_cells([*made_cells(0.2), *added])
+    contests = list_contests(groups)
+    assert [one.rival for one in contests] == ["AdaSSP"] * 5  # it is no rival
+    assert [one.chosen_wins for one in contests] == [False, False, True, True, True]
+    text = render_page(groups, contests, None)
+    assert "has the smallest error of all in 3 of 5 cells" in text
+    assert "| | ours, features chosen | 3.433 | 3.433 | 2.933 | 2.933 | 2.933 |" in text
+    assert "Ours with features chosen has 2.933." in text
+    assert LEARNERS[chosen].features == "best" and not LEARNERS[chosen].pure
+
+
 def test_the_command_writes_page_and_figure_and_goes_on_from_its_table(tmp_path, monkeypatch):
     asked = []
 
