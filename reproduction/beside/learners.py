@@ -37,6 +37,7 @@ class Learner:
     halved, weaker : True of a guarantee for a record added or removed, at budgets that give the
         stated ones for a replacement, or at the stated ones.
     needs : package to be installed; empty for none.
+    features : `learning.features` of ours; empty for the columns as they are.
     """
 
     source: str
@@ -52,6 +53,7 @@ class Learner:
     halved: bool = False
     weaker: bool = False
     needs: str = ""
+    features: str = ""
 
     @property
     def missing(self) -> bool:

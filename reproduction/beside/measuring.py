@@ -13,7 +13,7 @@ import numpy as np
 from learning.progress import Progress
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from reproduction.beside.learners import DELTA, LEARNERS
+from reproduction.beside.learners import LEARNERS
 from reproduction.beside.ours import prepare_market, train_ours
 from reproduction.beside.rows import TABLES, Predict, Rows, collect_rows, lacking_file, open_table
 from reproduction.study import Options, complete_rows
@@ -80,8 +80,7 @@ def measure_learner(market: str, seed: int, data: Path | None) -> list[Cell]:
     if learner.fit:
         rows = _open_rows(table, seed, data)
     else:
-        delta = None if learner.pure else DELTA
-        scenario, prepared, spent = prepare_market(table, seed, data, delta, learner.shared)
+        scenario, prepared, spent = prepare_market(table, seed, data, learner)
         rows = collect_rows(prepared.data)
     cells = []
     for epsilon in BUDGETS if learner.private else (np.inf,):

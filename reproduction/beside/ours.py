@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from reproduction.beside.learners import DELTA, Learner
 from reproduction.beside.rows import Predict, open_table
 from scenarios.planning import Prepared, prepare
 from scenarios.schema.scenario import Scenario
@@ -18,15 +19,17 @@ SHARED = {"aggregation": "secure"}
 
 
 def prepare_market(
-    table: str, seed: int, data: Path | None, delta: float | None, shared: bool
+    table: str, seed: int, data: Path | None, one: Learner
 ) -> tuple[Scenario, Prepared, float]:
     """Choose the protocol on public rows; return it with the seconds of CPU that this took.
 
     It is chosen once, at epsilon = 1, for all budgets.
     """
     began = process_time()
-    keys: dict[str, Any] = {"delta": delta} if delta else {}
-    if shared:
+    keys: dict[str, Any] = {} if one.pure else {"delta": DELTA}
+    if one.features:
+        keys["features"] = one.features
+    if one.shared:
         keys["trust"] = SHARED
     with open_table(table, seed, data, **keys) as scenario:
         prepared = prepare(scenario)

@@ -173,7 +173,7 @@ def test_no_person_is_both_trained_on_and_held_out(table):
 def test_ours_and_rivals_have_the_same_rows(table, as_for_users):
     with open_table(table, 9001, None) as scenario:
         rows = collect_rows(market_data(scenario))
-    _, prepared, _ = prepare_market(table, 9001, None, 1e-6, False)
+    _, prepared, _ = prepare_market(table, 9001, None, LEARNERS["ours, δ"])
     again = collect_rows(prepared.data)
     for one, two in zip(
         (*rows.owners, rows.public, rows.held),
@@ -235,6 +235,26 @@ def test_the_page_says_where_a_rival_wins():
     groups = group_cells(made_cells(-0.2))
     text = render_page(groups, list_contests(groups), None)
     assert "* Nowhere" in text and "in 5 of 5 cells of the table below; in 5 of these" in text
+
+
+def test_the_page_sets_ours_with_features_chosen_beside_the_rest():
+    chosen = "ours, δ, features chosen"
+    added = [
+        replace(
+            one, market=f"insurers: {chosen}", error=one.error + (0.1 if one.epsilon < 1 else -0.4)
+        )
+        for one in made_cells(0.2)
+        if one.market == "insurers: ours, δ"
+    ]
+    groups = group_cells([*made_cells(0.2), *added])
+    contests = list_contests(groups)
+    assert [one.rival for one in contests] == ["AdaSSP"] * 5  # it is no rival
+    assert [one.chosen_wins for one in contests] == [False, False, True, True, True]
+    text = render_page(groups, contests, None)
+    assert "has the smallest error of all in 3 of 5 cells" in text
+    assert "| | ours, features chosen | 3.433 | 3.433 | 2.933 | 2.933 | 2.933 |" in text
+    assert "Ours with features chosen has 2.933." in text
+    assert LEARNERS[chosen].features == "best" and not LEARNERS[chosen].pure
 
 
 def test_the_command_writes_page_and_figure_and_goes_on_from_its_table(tmp_path, monkeypatch):
