@@ -269,6 +269,8 @@ class Network(Loss):
     costly: ClassVar[bool] = True
     measure: ClassVar[str] = "mean logistic loss"
     cost: ClassVar[RecordCost] = LABELS
+    starts: ClassVar[int] = STARTS
+    decay: ClassVar[float] = 0.0
     hidden: Count = parameter("Give the number of hidden units.", default=8)
 
     def value(self, t: Any) -> Any:
@@ -289,17 +291,24 @@ class Network(Loss):
         return self._unclipped(x, y, theta.shape[-1]).gradient(theta) * len(y)
 
     def fit(
-        self, x: Array, y: Array, regularisation: float, *, starts: int = STARTS, seed: int = 0
+        self,
+        x: Array,
+        y: Array,
+        regularisation: float,
+        *,
+        starts: int | None = None,
+        seed: int = 0,
     ) -> tuple[Array, float]:
         """Fit a network by L-BFGS from several starts; its cost is an upper bound on the least.
 
-        In phi, and with costs in units of S^2: so a target in other units ends as well.
+        In phi, with costs in units of S^2, the network of numbers fits a target in any unit alike.
 
         Parameters
         ----------
         regularisation : r >= 0, of every parameter; at 0 separable records have no minimum.
         starts : number of starts of `draw_start`, >= 1; more with the same seed are never worse.
         """
+        starts = starts or self.starts
         rng = np.random.default_rng(seed)
         begins = [draw_start(self.hidden, x.shape[1], rng=rng) for _ in range(starts)]
         scale = self.parameter_scale(y, len(begins[0]))
@@ -310,8 +319,9 @@ class Network(Loss):
             value = records.mean_loss(phi[None])[0]
             gradient = records.gradient(phi[None])[0]
             theta = scale * phi
-            penalised = float(value + 0.5 * regularisation * (theta @ theta))
-            return penalised / unit**2, (gradient + regularisation * scale * theta) / unit**2
+            penalised = float(value + 0.5 * regularisation * (theta @ theta)) / unit**2
+            slope = (gradient + regularisation * scale * theta) / unit**2
+            return penalised + 0.5 * self.decay * (phi @ phi), slope + self.decay * phi
 
         options: dict[str, Any] = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS}
         options |= {"ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
@@ -320,7 +330,8 @@ class Network(Loss):
             for phi in begins
         ]
         best = min(ends, key=lambda end: float(end.fun))
-        return scale * best.x, float(best.fun) * unit**2
+        found = float(best.fun) - 0.5 * self.decay * float(best.x @ best.x)
+        return scale * best.x, found * unit**2
 
     def oracle(
         self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
@@ -356,7 +367,8 @@ class NetworkSquared(Network):
     """(s - y)^2 of a number y, s the prediction of a network of one hidden layer.
 
     The inner parameters are of order one, the outer ones of the target's size: each is trained in
-    its own unit.
+    its own unit. Fits are held back by ``decay``: the least cost often lies at infinity, where outer
+    parameters cancel each other, and steps from there must be tiny.
     """
 
     name: ClassVar[str] = "network_squared"
@@ -364,6 +376,8 @@ class NetworkSquared(Network):
     squares: ClassVar[bool] = True
     measure: ClassVar[str] = "mean squared error"
     cost: ClassVar[RecordCost] = NUMBERS
+    starts: ClassVar[int] = 4
+    decay: ClassVar[float] = 1e-4
 
     def parameter_scale(self, y: Array, n_parameters: int) -> Array:
         """Standard deviation of targets (n,) for the outer parameters, 1 for inner ones."""
