@@ -160,7 +160,7 @@ class BootstrapSamples:
         x, y = self.sample.population()
         loss = self.sample.loss
         penalty = self.sample.regularisation
-        freedom = len(y) - x.shape[1]  # by which residuals are inflated
+        freedom = len(y) if loss.labels else self.sample.freedom  # by which residuals are inflated
         optima = []
         spreads = []
         for model, rows in zip(self.best_models, self.rows, strict=True):
@@ -170,7 +170,8 @@ class BootstrapSamples:
                 optima.append(float(square + 0.5 * penalty * model @ model))
                 spreads.append(dispersion(*own, model) * len(y) / freedom)
             else:
-                optima.append(float(loss.fitness([own], penalty).value(model)))
+                lost = float(loss.fitness([own], penalty).value(model))
+                optima.append(lost * (len(y) / freedom))
                 spreads.append(curved_dispersion(loss, *own, model, penalty))
         if not loss.quadratic:
             whole = max(curved_dispersion(loss, x, y, self.sample.truth, penalty), 1e-300)

@@ -180,11 +180,15 @@ class PublicSample:
     def _best(self) -> Array:
         return self.fit(self.x, self.y)[0]
 
+    @property
+    def freedom(self) -> int:
+        """Number of rows less that of parameters fitted to them, and at least half of the rows."""
+        return self.n_records - min(len(self._best), self.n_records // 2)
+
     def _inflation(self, residuals: Array) -> float:
         """Mean squared error on fresh records over that of the residuals (n,)."""
-        rows, width = self.x.shape
         if not self.made or not residuals.any():
-            return rows / (rows - width)
+            return self.n_records / self.freedom
         leverage = np.einsum("ij,ji->i", self.x, np.linalg.pinv(self.x))
         unseen = residuals**2 / (1 - np.minimum(leverage, MOST_LEVERAGE))
         return float(unseen.mean() / np.mean(residuals**2))

@@ -367,8 +367,8 @@ class NetworkSquared(Network):
     """(s - y)^2 of a number y, s the prediction of a network of one hidden layer.
 
     The inner parameters are of order one, the outer ones of the target's size: each is trained in
-    its own unit. Fits are held back by ``decay``: the least cost often lies at infinity, where outer
-    parameters cancel each other, and steps from there must be tiny.
+    its own unit. Fits are held back by ``decay``: the least cost often lies at infinity, where
+    outer parameters cancel each other, and steps from there must be tiny.
     """
 
     name: ClassVar[str] = "network_squared"
