@@ -321,7 +321,7 @@ class Network(Loss):
             theta = scale * phi
             penalised = float(value + 0.5 * regularisation * (theta @ theta)) / unit**2
             slope = (gradient + regularisation * scale * theta) / unit**2
-            return penalised + 0.5 * self.decay * (phi @ phi), slope + self.decay * phi
+            return penalised + 0.5 * self.decay * float(phi @ phi), slope + self.decay * phi
 
         options: dict[str, Any] = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS}
         options |= {"ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}

@@ -36,7 +36,9 @@ def test_the_bound_given_is_the_largest_gradient_of_a_public_row_in_the_ball():
         * np.abs(best).max()
     )
     longest = max(
-        Coordinates(corner, np.eye(len(best))).gradient_lengths(table.public_x, table.public_y).max()
+        Coordinates(corner, np.eye(len(best)))
+        .gradient_lengths(table.public_x, table.public_y)
+        .max()
         for corner in corners
     )
     assert given_bound(table, loss) == pytest.approx(longest)
