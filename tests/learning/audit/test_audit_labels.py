@@ -155,6 +155,7 @@ def test_the_same_record_with_either_target_has_opposite_clipped_gradients_in_a_
     pair = worst_pair(coordinates)
     assert pair.share == pytest.approx(1, rel=1e-6)
     far = pair.first[1]
+    assert pair.second[1] == -far and np.array_equal(pair.first[0], pair.second[0])
     held = coordinates.oracle(np.stack([pair.first[0]] * 2), np.array([far, -far]))
     one, other = held.record_gradient(np.tile(pair.query, (2, 1)), np.arange(2))
     np.testing.assert_allclose(one, -other, atol=1e-9 * radius)

@@ -448,6 +448,8 @@ def test_canaries_lie_far_out_along_every_coordinate(loss):
     assert len(x) % 4 == 0 and all(
         np.any(np.abs(x @ np.eye(x.shape[1])[j]) > 1) for j in range(x.shape[1])
     )
+    missed = np.abs(coordinates.loss.scores(x, y, coordinates.centre))
+    assert loss != "network_squared" or missed == pytest.approx(0.5 * coordinates.transform[-1, -1])
     moved, compared = compare_canary_pairs(coordinates, np.zeros((1, len(coordinates.centre))))
     assert 0.7 < moved <= 1 + 1e-6 and compared > 4 * x.shape[1]
 
