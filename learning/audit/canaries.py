@@ -38,8 +38,10 @@ def make_canaries(
     """
     loss = coordinates.loss
     width = len(coordinates.centre)
+    unit = 1.0  # of targets
     if isinstance(loss, Network):
         width = (width - 1) // loss.hidden - 1
+        unit = float(coordinates.transform[-1, -1])
         back: Array = np.eye(width)
     else:
         back = np.asarray(coordinates.radius * np.linalg.inv(coordinates.transform))
@@ -56,7 +58,7 @@ def make_canaries(
     if loss.labels:
         return x, sides
     if coordinates.clips_gradients:  # at the start such a gradient is as long as its record
-        return x, x @ coordinates.centre + 0.5 * sides
+        return x, loss.predicted(x, coordinates.centre) + 0.5 * unit * sides
     return x, x @ coordinates.centre + sides * factors * coordinates.target_bound
 
 

@@ -15,6 +15,7 @@ from learning.audit.verdicts import Check, judge_numbers, judge_ratio
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import LEAST_CURVATURE, Loss
 from learning.losses.margin import KINK_SCALE, SmoothedHinge
+from learning.losses.network import hidden_units
 from learning.losses.squared import Squared
 from learning.losses.statistics import SquaredStatistics
 from learning.training.task import Task
@@ -47,9 +48,7 @@ def reference_gradients(
     (gradients (n, p), rounding (n,))
     """
     if not bounds.loss.linear:
-        loose = Coordinates(**vars(bounds) | {"radius": np.inf}).oracle(x, y, one_by_one=True)
-        held = _clip_vectors(each_gradient(loose, query, len(y)), bounds.radius, bounds.norm)
-        return held, RELATIVE * np.linalg.norm(held, axis=1)
+        return _network_gradients(bounds, x, y, query)
     a, target = _record_lines(bounds, x, y)
     loss = SQUARED if bounds.scores is not None else bounds.loss
     if bounds.targets > 1:
@@ -68,6 +67,23 @@ def reference_gradients(
         gradients = held
         rounding = np.minimum(rounding * kept, bounds.radius / ABSOLUTE)
     return gradients, RELATIVE * np.linalg.norm(gradients, axis=1) + ABSOLUTE * rounding
+
+
+def _network_gradients(
+    bounds: Coordinates, x: Array, y: Array, query: Array
+) -> tuple[Array, Array]:
+    loose = Coordinates(**vars(bounds) | {"radius": np.inf}).oracle(x, y, one_by_one=True)
+    whole = each_gradient(loose, query, len(y))
+    held = _clip_vectors(whole, bounds.radius, bounds.norm)
+    lengths = np.linalg.norm(held, axis=1)
+    if bounds.loss.labels:
+        return held, RELATIVE * lengths
+    model = bounds.model(query)
+    said = bounds.loss.predicted(x, model)
+    outer = model[-hidden_units(len(model), x.shape[1]) - 1 :]
+    sizes = np.abs(y) + np.abs(outer).sum()
+    cancelled = lengths * sizes / np.maximum(np.abs(said - y), 1e-300)
+    return held, RELATIVE * lengths + np.minimum(ABSOLUTE * cancelled, bounds.radius)
 
 
 def _shared_gradients(targets: int, a: Array, target: Array, query: Array) -> tuple[Array, Array]:

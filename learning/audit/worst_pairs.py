@@ -76,9 +76,10 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     * any of these with clipped gradients: one far record with either label, or with targets far to
       either side of the prediction. The gradients are opposite and of the full radius c, and attain
       2 c for any ball.
-    * network: the same record with either label, of several lengths, and along the directions that
-      hidden units see least, at the public start and a shift of its offset. The clipped gradients
-      are opposite. Any vector counts as a record, since clipping holds for any.
+    * network: the same record with either label, or targets far to either side of any prediction,
+      of several lengths, and along the directions that hidden units see least, at the public start
+      and a shift of its offset. The clipped gradients are opposite. Any vector counts as a record,
+      since clipping holds for any.
 
     Parameters
     ----------
@@ -164,7 +165,11 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     width = (len(coordinates.centre) - 1) // hidden - 1
     seen = np.stack(_barely_seen(coordinates.centre, hidden, width))
     x = np.concatenate([np.zeros((1, width)), *(scale * seen for scale in LENGTHS)])
-    held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
+    far = 1.0
+    if not coordinates.loss.labels:
+        outermost = np.abs(coordinates.centre[-hidden - 1 :]).sum()
+        far = FAR**2 * float(outermost + coordinates.transform[-1, -1])
+    held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-far, far], len(x)))
     most = query_radius(coordinates)
     # makes both labels of an unseen record equally likely
     shift = float(np.clip(-coordinates.centre[-1], -most, most))
@@ -173,7 +178,7 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     differences = gradients[1::2] - gradients[::2]
     furthest = find_clearest(differences)
     which, place = divmod(furthest, len(x))
-    records = (x[place], 1.0), (x[place], -1.0)
+    records = (x[place], far), (x[place], -far)
     return _measured_pair(coordinates, *records, queries[which], differences[furthest])
 
 

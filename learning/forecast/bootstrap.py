@@ -121,7 +121,7 @@ class BootstrapSamples:
     @property
     def stretch(self) -> float:
         """Distance of theta_pub from the optimum of all records over that of a sample's model."""
-        return _stretch_factor(self.sample.n_records, self.total_size)
+        return _stretch_factor(self.sample, self.total_size)
 
     @property
     def fitted_models(self) -> Array:
@@ -160,7 +160,7 @@ class BootstrapSamples:
         x, y = self.sample.population()
         loss = self.sample.loss
         penalty = self.sample.regularisation
-        freedom = len(y) - x.shape[1]  # by which residuals are inflated
+        freedom = len(y) if loss.labels else self.sample.freedom  # by which residuals are inflated
         optima = []
         spreads = []
         for model, rows in zip(self.best_models, self.rows, strict=True):
@@ -170,7 +170,8 @@ class BootstrapSamples:
                 optima.append(float(square + 0.5 * penalty * model @ model))
                 spreads.append(dispersion(*own, model) * len(y) / freedom)
             else:
-                optima.append(float(loss.fitness([own], penalty).value(model)))
+                lost = float(loss.fitness([own], penalty).value(model))
+                optima.append(lost * (len(y) / freedom))
                 spreads.append(curved_dispersion(loss, *own, model, penalty))
         if not loss.quadratic:
             whole = max(curved_dispersion(loss, x, y, self.sample.truth, penalty), 1e-300)
@@ -352,7 +353,7 @@ def draw_bootstrap(
     rows = (several * rows[..., None] + np.arange(several)).reshape(resamples, -1)
     moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
-    stretch = _stretch_factor(len(y), total_size) * np.sqrt(1 + away)
+    stretch = _stretch_factor(sample, total_size) * np.sqrt(1 + away)
     models = truth + stretch[:, None] * (models - truth)
     scale = sample.scale_matrix(moments, precondition)
     if precondition and not sample.loss.clips_gradients and np.any(away > 1):
@@ -401,9 +402,12 @@ def resampled_moments(x: Array, counts: Array) -> Array:
     return np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(x)
 
 
-def _stretch_factor(rows: int, total_size: int) -> float:
-    """Distance of theta_pub from the optimum of all records over that of a sample's model."""
-    return float(np.sqrt(1 + rows / total_size))
+def _stretch_factor(sample: PublicSample, total_size: int) -> float:
+    """Distance of theta_pub from the optimum of all records over that of a sample's model.
+
+    1 of networks: on a straight line through two of them the others are unlike both.
+    """
+    return float(np.sqrt(1 + sample.n_records / total_size)) if sample.loss.linear else 1.0
 
 
 def _stretch_scale(scale: Array, rng: Generator) -> Array:

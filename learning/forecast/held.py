@@ -48,7 +48,8 @@ def find_held_shares(sample: PublicSample, chosen: NDArray[np.intp]) -> HeldShar
     Row i misses the best model by r_i/sqrt(1 - h_i), where r_i is the residual of the public model
     and h_i the leverage (HC2). A prediction beyond the range does not move with the model. With X
     all rows, W those within, M = (X'X/n)^-1 and S = mean r^2 xx', the shares of what noise and few
-    records add are tr(W'W M)/tr(X'X M) and tr(W'W M S M)/tr(X'X M S M).
+    records add are tr(W'W M)/tr(X'X M) and tr(W'W M S M)/tr(X'X M S M). Of a network, which hardly
+    predicts beyond the range, nothing is taken off.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def find_held_shares(sample: PublicSample, chosen: NDArray[np.intp]) -> HeldShar
     if sample.ends == UNBOUNDED:
         return HeldShares()
     shares = HeldShares(sample.ends)
+    if not sample.loss.linear:
+        return shares
     other = sample.other_kind
     if other is not None:
         own_lost = divide(other.lost[0], other.lost[1], chosen)

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from learning.arrays import Array
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.held import HeldShares
-from learning.losses.loss import UNBOUNDED, TrainingCost
+from learning.losses.loss import UNBOUNDED, Loss, TrainingCost
 from learning.losses.records import row_blocks
+from learning.losses.squared import Squared
 
 
 class Measure:
@@ -76,6 +77,7 @@ class RootMeanSquare(Measure):
     optimum : f*, the smallest mean squared error, squared units of the target.
     optima : array (m,), f* in each possible world; (1,) where it is known.
     shares : what holding predictions leaves; None where they are not held.
+    loss : the loss that is trained.
 
     >>> measure = RootMeanSquare(4.0, np.array([4.0]))
     >>> float(measure(1.25)), float(measure.slope_at(1.25))
@@ -85,6 +87,7 @@ class RootMeanSquare(Measure):
     optimum: float
     optima: Array = field(repr=False)
     shares: HeldShares = field(default=HeldShares(), repr=False)
+    loss: Loss = Squared()
 
     def __call__(self, fitness: ArrayLike) -> Array:
         fitness = np.asarray(fitness, dtype=float)
@@ -118,8 +121,8 @@ class RootMeanSquare(Measure):
         total = np.zeros(len(theta))
         for part in parts:
             for rows in row_blocks(len(part.y)):
-                said = np.clip(part.x[rows] @ theta.T, *self.shares.ends)
-                total += ((said - part.y[rows, None]) ** 2).sum(axis=0)
+                said = np.clip(self.loss.predicted(part.x[rows], theta), *self.shares.ends)
+                total += ((said - part.y[rows]) ** 2).sum(axis=1)
         return np.sqrt(total / sum(len(part.y) for part in parts))
 
 

@@ -255,10 +255,12 @@ class Planner(ABC):
     def root_mean_square(self) -> RootMeanSquare:
         """Root mean squared error of predictions that are held to the target's public range."""
         worlds = self.worlds
+        loss = self.inputs.settings.loss
         if worlds is None:
-            return RootMeanSquare(self.optimum, np.array([self.optimum]))
+            return RootMeanSquare(self.optimum, np.array([self.optimum]), loss=loss)
         optima = self.optimum * worlds.optimum / worlds.estimated_scales[0]
-        return RootMeanSquare(self.optimum, optima, find_held_shares(worlds.sample, worlds.rows))
+        shares = find_held_shares(worlds.sample, worlds.rows)
+        return RootMeanSquare(self.optimum, optima, shares, loss)
 
     def outside_decomposition(self) -> Decomposition:
         """Relative fitness of the learner's own model on the pooled records."""

@@ -173,14 +173,22 @@ class PublicSample:
         """Rows (x, y) with residuals of the size they would have on fresh records."""
         if self.loss.labels:
             return self.x, self.y
-        fitted = self.x @ self.fit(self.x, self.y)[0]
+        fitted = self.loss.predicted(self.x, self._best)
         return self.x, fitted + np.sqrt(self._inflation(self.y - fitted)) * (self.y - fitted)
+
+    @cached_property
+    def _best(self) -> Array:
+        return self.fit(self.x, self.y)[0]
+
+    @property
+    def freedom(self) -> int:
+        """Number of rows less that of parameters fitted to them, and at least half of the rows."""
+        return self.n_records - min(len(self._best), self.n_records // 2)
 
     def _inflation(self, residuals: Array) -> float:
         """Mean squared error on fresh records over that of the residuals (n,)."""
-        rows, width = self.x.shape
         if not self.made or not residuals.any():
-            return rows / (rows - width)
+            return self.n_records / self.freedom
         leverage = np.einsum("ij,ji->i", self.x, np.linalg.pinv(self.x))
         unseen = residuals**2 / (1 - np.minimum(leverage, MOST_LEVERAGE))
         return float(unseen.mean() / np.mean(residuals**2))
@@ -247,13 +255,15 @@ class PublicSample:
         return replace(self, floor=SOLVED_FLOOR, lift=lift)
 
     def scale_matrix(self, moments: Array, precondition: bool) -> Array:
-        """Scale W, (..., p, p): whitening by second moments of rows, or the identity."""
+        """Scale W, (..., p, p): whitening by second moments of rows, or sizes of parameters."""
         if precondition and not self.loss.clips_gradients:
             lifted = moments if self.lift is None else moments + self.lift
             own = target_blocks(lifted, self.targets).mean(axis=-3)
             return repeat_block(whitening_transform(own, self.floor), self.targets)
-        width = len(self.model)
-        return np.broadcast_to(np.eye(width), (*moments.shape[:-2], width, width))
+        scale = np.ones(len(self.model))
+        if precondition:
+            scale = self.loss.parameter_scale(self.y, len(scale))
+        return np.broadcast_to(np.diag(scale), (*moments.shape[:-2], len(scale), len(scale)))
 
     def coordinates(self, start: str, precondition: bool, norm: int = 1) -> Coordinates:
         """Coordinates from a start ("public" or "zero"), without bounds yet."""

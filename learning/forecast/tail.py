@@ -210,7 +210,7 @@ def stretch_residuals(
     bounds : of the training.
     rng : draws one of the likely tails; None averages over all of them.
     """
-    if sample.loss.labels or (bounds.clipping != RECORD and bounds.scores is None):
+    if not sample.loss.quadratic or (bounds.clipping != RECORD and bounds.scores is None):
         return sample
     missed = sample.y - sample.x @ sample.model
     lengths = np.abs(missed) * np.linalg.norm(_whiten_rows(sample.x), axis=1)

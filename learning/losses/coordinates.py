@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -112,7 +113,9 @@ class Coordinates(PublicCoordinates):
     def gradient_lengths(self, x: Array, y: Array) -> Array:
         """Norm of each record's unclipped gradient at the start of training, (n,)."""
         if not self.loss.linear:
-            return self.loss.gradient_norms(x, y, self.centre, self.norm)
+            held: Any = replace(self, radius=np.inf).oracle(x, y, one_by_one=True)
+            start = np.zeros((len(y), len(self.centre)))
+            return self.lengths(held.record_gradient(start, np.arange(len(y))))
         slopes = self.loss.derivative(self.loss.scores(x, y, self.centre))
         return np.asarray(np.abs(slopes) * self.lengths(x @ self.transform))
 

@@ -164,8 +164,8 @@ class Loss(Slopes, Declaration):
                 signs = np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0)
                 total += float((signs != y[rows]).sum())
             else:
-                said = np.clip(x[rows] @ theta.T, *ends)
-                total += float(((y[rows, None] - said) ** 2).sum())
+                said = np.clip(self.predicted(x[rows], theta), *ends)
+                total += float(((y[rows] - said) ** 2).sum())
         return total / (len(y) * len(theta))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
@@ -194,14 +194,13 @@ class Loss(Slopes, Declaration):
         """Fit a model to each part's records (x, y) alone, (n_parts, p)."""
         return np.array([self.fit(x, y, regularisation)[0] for x, y in parts])
 
+    def parameter_scale(self, y: Array, n_parameters: int) -> Array:
+        """Sizes (n_parameters,) of parameters, by targets (n,), where no record is clipped."""
+        return np.ones(n_parameters)
+
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
         """Training cost of some owners' records (x, y) together."""
         return RecordFitness(self, tuple(parts), regularisation)
-
-    def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
-        """Norm of each record's unclipped gradient at theta (p,), (n,)."""
-        slopes = np.abs(self.derivative(self.scores(x, y, theta)))
-        return slopes * np.linalg.norm(x, ord=norm, axis=1)
 
     def oracle(
         self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False

@@ -7,11 +7,12 @@ from typing import Any
 
 from learning.losses.loss import Loss
 from learning.losses.margin import Hinge, Logistic
-from learning.losses.network import Network
+from learning.losses.network import Network, NetworkSquared
 from learning.losses.squared import Squared
 
 DEFAULT = Squared.name
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic(), Network())}
+_KNOWN = (Squared(), Hinge(), Logistic(), Network(), NetworkSquared())
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in _KNOWN}
 
 
 def make_loss(name: str, **given: Any) -> Loss:

@@ -1,15 +1,16 @@
 """A network of one hidden layer: mean clipped gradients of an owner's records for many runs.
 
-s(x) = a'tanh(V x) + c, loss log(1 + exp(-y s)). Training is not convex and public ranges give no
-useful bound on gradients, so each record's gradient is clipped. Its norm factorises over the
-layers, so a round forms no record's gradient: it costs two matrix products per block of records.
+s(x) = a'tanh(V x) + c, loss log(1 + exp(-y s)) of labels and (s - y)^2 of numbers. Training is not
+convex and public ranges give no useful bound on gradients, so each record's gradient is clipped.
+Its norm factorises over the layers, so a round forms no record's gradient: it costs two matrix
+products per block of records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -19,23 +20,46 @@ from learning.arrays import Array
 from learning.declaration import Count, parameter
 from learning.losses.clipping import PublicCoordinates
 from learning.losses.loss import Loss
-from learning.losses.records import NUMBERS_IN_A_BLOCK, GradientOracle, row_blocks
+from learning.losses.records import NUMBERS_IN_A_BLOCK, row_blocks
 from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
 BLOCK = 1024  # records at most whose hidden units of all runs are held at once
 FEWEST = 512  # records of a block, for any number of runs
 ITERATIONS = 1000
+STEEPEST_OF = 1024  # records at most that the largest curvature is counted on
+
+
+class RecordCost(NamedTuple):
+    """What a record costs, and its slope, both by its target and its score."""
+
+    value: Callable[[Any, Array], Array]
+    slope: Callable[[Any, Array], Array]
+
+
+def _logistic_slope(y: Any, score: Array) -> Array:
+    """Slope -y/(1 + exp(y s))."""
+    rise = np.asarray(y * score)
+    with np.errstate(over="ignore"):
+        np.exp(rise, out=rise)
+    rise += 1
+    np.divide(-y, rise, out=rise)
+    return rise
+
+
+LABELS = RecordCost(lambda y, score: np.logaddexp(0, -y * score), _logistic_slope)
+NUMBERS = RecordCost(lambda y, score: np.square(score - y), lambda y, score: 2 * (score - y))
+SCORES = RecordCost(lambda y, score: score, lambda y, score: np.ones_like(score))
 
 
 @dataclass(frozen=True)
 class NetworkRecords:
-    """One owner's n records under a network of h hidden units, phi = (V row by row, a, c).
+    """One owner's n records under a network of h hidden units, phi = (V row by row, (a, c)/S).
 
     Parameters
     ----------
     x : (n, p), the constant a column of its own: hidden biases sit in V.
-    y : (n,), +1 or -1.
+    y : (n,), +1 or -1, or numbers.
     hidden : h >= 1.
     bound : largest norm of one record's gradient; inf for no clipping, and then no promise.
     norm : 1 (Laplace noise) or 2 (Gaussian noise).
@@ -43,7 +67,9 @@ class NetworkRecords:
         Training takes float32, which saves about a third of the time and rounds by some 1e-9 of
         ``bound``: at n = 90,000 that is 1e-4 of what replacing one record may do.
     block : records at a time, at most.
-    centre : (P,), the origin of phi.
+    centre : (P,), the origin of phi, in the network's own parameters.
+    cost : of a record.
+    unit : S > 0, which a and c are counted in, and gradients with them.
 
     Source: clipping: Abadi et al., Deep Learning with Differential Privacy, Algorithm 1 (there in
         2-norm); norms of single records' gradients without forming them: Goodfellow, Efficient
@@ -63,6 +89,8 @@ class NetworkRecords:
     precision: DTypeLike = np.float64
     block: int = BLOCK
     centre: Array | float = field(default=0.0, repr=False)
+    cost: RecordCost = LABELS
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.bound > 0:
@@ -85,12 +113,12 @@ class NetworkRecords:
         return np.concatenate(scores, axis=1)
 
     def mean_loss(self, phi: ArrayLike) -> Array:
-        """Mean of log(1 + exp(-y s)) over the records, (runs,), at phi (runs, P), in float64."""
+        """Mean cost of the records, (runs,), at phi (runs, P), in float64."""
         phi = self._shift_points(phi)
 
         def block_sum(rows: slice) -> Array:
             score = _forward_pass(phi, self.x[rows], self.hidden)[1]
-            return np.asarray(np.logaddexp(0, -self.y[rows] * score).sum(axis=1))
+            return np.asarray(self.cost.value(self.y[rows], score).sum(axis=1))
 
         sums = over_blocks(block_sum, self._row_blocks(len(phi)))
         return sum(sums, np.zeros(len(phi))) / self.n_records
@@ -106,7 +134,7 @@ class NetworkRecords:
         def block_sum(rows: slice) -> Array:
             x = self.x[rows].astype(self.precision)
             units, score = _forward_pass(phi, x, self.hidden)
-            slope = _slopes(self.y[rows].astype(self.precision), score)
+            slope = self.cost.slope(self.y[rows].astype(self.precision), score)
             back = np.square(units)
             np.subtract(1, back, out=back)
             slope = self._clip_slopes(slope, units, back, outer, self._lengths(x))
@@ -116,7 +144,7 @@ class NetworkRecords:
             return np.column_stack([inner.reshape(len(phi), -1), answers, slope.sum(axis=1)])
 
         sums = over_blocks(block_sum, self._row_blocks(len(phi)))
-        return sum(sums, np.zeros(phi.shape)) / self.n_records
+        return self._in_units(sum(sums, np.zeros(phi.shape)) / self.n_records)
 
     def record_gradient(self, phi: ArrayLike, rows: ArrayLike) -> Array:
         """Clipped gradient of one record per run, (runs, P), at phi (runs, P) and rows (runs,)."""
@@ -125,11 +153,13 @@ class NetworkRecords:
         x = self.x[rows]
         inner, outer, offset = _unpack_layers(phi, self.hidden)
         units = np.tanh(np.einsum("rhp,rp->rh", inner, x))[:, :, None]
-        slope = _slopes(self.y[rows], np.einsum("rh,rh->r", units[:, :, 0], outer) + offset)
+        score = np.einsum("rh,rh->r", units[:, :, 0], outer) + offset
+        slope = self.cost.slope(self.y[rows], score)
         back = 1 - units**2
         slope = self._clip_slopes(slope[:, None], units, back, outer, self._lengths(x)[:, None])
         hidden = (slope * outer * back[:, :, 0])[:, :, None] * x[:, None, :]
-        return np.concatenate([hidden.reshape(len(phi), -1), slope * units[:, :, 0], slope], axis=1)
+        answers = slope * units[:, :, 0]
+        return self._in_units(np.hstack([hidden.reshape(len(phi), -1), answers, slope]))
 
     def _row_blocks(self, runs: int) -> Iterator[slice]:
         """Blocks of records whose hidden units of all runs fit a core's own cache."""
@@ -143,10 +173,10 @@ class NetworkRecords:
     def _clip_slopes(
         self, slope: Array, units: Array, back: Array, outer: Array, lengths: Array
     ) -> Array:
-        """Scale slopes so that no gradient slope (a back x', units, 1) exceeds the bound.
+        """Scale slopes so that no gradient slope (a back x', S units, S) exceeds the bound.
 
-        |gradient|_1 = |slope| (|a back|_1 |x|_1 + |units|_1 + 1); squares under one root for norm
-        2. Since back = 1 - units^2, its sum gives that of units^2.
+        |gradient|_1 = |slope| (|a back|_1 |x|_1 + S (|units|_1 + 1)); squares under one root for
+        norm 2. Since back = 1 - units^2, its sum gives that of units^2.
 
         Parameters
         ----------
@@ -159,11 +189,12 @@ class NetworkRecords:
             return slope
         if self.norm == 1:
             size = _weighted_sum(np.abs(outer), back) * lengths
-            size += _weighted_sum(np.ones_like(outer), np.abs(units)) + 1
+            size += self.unit * (_weighted_sum(np.ones_like(outer), np.abs(units)) + 1)
         else:
+            square = self.unit**2
             inside = _weighted_sum(np.square(outer), np.square(back)) * lengths
-            inside += self.hidden - _weighted_sum(np.ones_like(outer), back)
-            size = np.sqrt(inside + 1)
+            inside += square * (self.hidden - _weighted_sum(np.ones_like(outer), back))
+            size = np.sqrt(inside + square)
         size *= np.abs(slope)
         np.maximum(size, self.bound, out=size)
         np.divide(self.bound, size, out=size)
@@ -171,7 +202,12 @@ class NetworkRecords:
         return size
 
     def _shift_points(self, phi: ArrayLike) -> Array:
-        return self.centre + np.asarray(phi, dtype=float)
+        return self.centre + self._in_units(np.array(phi, dtype=float))
+
+    def _in_units(self, phi: Array) -> Array:
+        """Multiply the parts of a and c by S, in place."""
+        phi[:, -self.hidden - 1 :] *= self.unit
+        return phi
 
 
 def _unpack_layers(phi: Array, hidden: int) -> tuple[Array, Array, Array]:
@@ -194,16 +230,6 @@ def _forward_pass(phi: Array, x: Array, hidden: int) -> tuple[Array, Array]:
 def _weighted_sum(weights: Array, units: Array) -> Array:
     """Sum of units (runs, h, b) with weights (runs, h), (runs, b)."""
     return np.asarray((weights[:, None] @ units)[:, 0])
-
-
-def _slopes(y: Array, score: Array) -> Array:
-    """Slopes -y/(1 + exp(y s)) of the loss in the scores."""
-    rise = np.asarray(y * score)
-    with np.errstate(over="ignore"):
-        np.exp(rise, out=rise)
-    rise += 1
-    np.divide(-y, rise, out=rise)
-    return rise
 
 
 def draw_start(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
@@ -242,62 +268,85 @@ class Network(Loss):
     clips_gradients: ClassVar[bool] = True
     costly: ClassVar[bool] = True
     measure: ClassVar[str] = "mean logistic loss"
+    cost: ClassVar[RecordCost] = LABELS
+    starts: ClassVar[int] = STARTS
+    decay: ClassVar[float] = 0.0
     hidden: Count = parameter("Give the number of hidden units.", default=8)
 
+    def value(self, t: Any) -> Any:
+        """Cost of the score t under the target 1, or of a number missed by t."""
+        return self.cost.value(float(self.labels), t)
+
     def predicted(self, x: Array, theta: Array) -> Array:
-        """Scores of records (n, p) by networks (runs, P), (runs, n)."""
-        return _unclipped(x, np.ones(len(x)), theta.shape[-1]).scores(theta)
+        """Scores of records (n, p) by networks (..., P), (..., n)."""
+        held = self._unclipped(x, np.ones(len(x)), theta.shape[-1])
+        return held.scores(theta.reshape(-1, held.n_parameters)).reshape(*theta.shape[:-1], len(x))
 
     def loss_sum(self, x: Array, y: Array, theta: Array) -> Array:
         """Sum of the records' losses at theta (runs, P), (runs,)."""
-        return _unclipped(x, y, theta.shape[-1]).mean_loss(theta) * len(y)
+        return self._unclipped(x, y, theta.shape[-1]).mean_loss(theta) * len(y)
 
     def gradient_sum(self, x: Array, y: Array, theta: Array) -> Array:
         """Sum of the records' gradients at theta (runs, P), not clipped."""
-        return _unclipped(x, y, theta.shape[-1]).gradient(theta) * len(y)
+        return self._unclipped(x, y, theta.shape[-1]).gradient(theta) * len(y)
 
     def fit(
-        self, x: Array, y: Array, regularisation: float, *, starts: int = STARTS, seed: int = 0
+        self,
+        x: Array,
+        y: Array,
+        regularisation: float,
+        *,
+        starts: int | None = None,
+        seed: int = 0,
     ) -> tuple[Array, float]:
         """Fit a network by L-BFGS from several starts; its cost is an upper bound on the least.
+
+        In phi, with costs in units of S^2, the network of numbers fits a target in any unit alike.
 
         Parameters
         ----------
         regularisation : r >= 0, of every parameter; at 0 separable records have no minimum.
         starts : number of starts of `draw_start`, >= 1; more with the same seed are never worse.
         """
-        records = NetworkRecords(x, y, self.hidden, np.inf, 2)
+        starts = starts or self.starts
         rng = np.random.default_rng(seed)
+        begins = [draw_start(self.hidden, x.shape[1], rng=rng) for _ in range(starts)]
+        scale = self.parameter_scale(y, len(begins[0]))
+        unit = float(scale[-1])
+        records = replace(self._unclipped(x, y, len(scale)), unit=unit)
 
         def cost(phi: Array) -> tuple[float, Array]:
             value = records.mean_loss(phi[None])[0]
             gradient = records.gradient(phi[None])[0]
-            penalised = float(value + 0.5 * regularisation * (phi @ phi))
-            return penalised, gradient + regularisation * phi
+            theta = scale * phi
+            penalised = float(value + 0.5 * regularisation * (theta @ theta)) / unit**2
+            slope = (gradient + regularisation * scale * theta) / unit**2
+            return penalised + 0.5 * self.decay * float(phi @ phi), slope + self.decay * phi
 
         options: dict[str, Any] = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS}
         options |= {"ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
-        begins = [draw_start(self.hidden, x.shape[1], rng=rng) for _ in range(starts)]
         ends = [
             scipy.optimize.minimize(cost, phi, jac=True, method="L-BFGS-B", options=options)
             for phi in begins
         ]
         best = min(ends, key=lambda end: float(end.fun))
-        return np.asarray(best.x, dtype=float), float(best.fun)
-
-    def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
-        """Norm of each record's gradient at theta (P,), not clipped, (n,)."""
-        points = np.tile(theta, (len(y), 1))
-        each = _unclipped(x, y, len(theta)).record_gradient(points, np.arange(len(y)))
-        return np.linalg.norm(each, ord=norm, axis=1)
+        found = float(best.fun) - 0.5 * self.decay * float(best.x @ best.x)
+        return scale * best.x, found * unit**2
 
     def oracle(
         self, bounds: PublicCoordinates, x: Array, y: Array, *, one_by_one: bool = False
-    ) -> GradientOracle:
+    ) -> NetworkRecords:
         """Make records with gradients clipped to the radius, relative to the public start."""
-        hidden = hidden_units(len(bounds.centre), x.shape[1])
         return NetworkRecords(
-            x, y, hidden, bounds.radius, bounds.norm, np.float32, centre=bounds.centre
+            x,
+            y,
+            hidden_units(len(bounds.centre), x.shape[1]),
+            bounds.radius,
+            bounds.norm,
+            np.float32,
+            centre=bounds.centre,
+            cost=self.cost,
+            unit=float(bounds.transform[-1, -1]),
         )
 
     def largest_curvature(
@@ -305,6 +354,50 @@ class Network(Loss):
     ) -> float:
         """Rough guess from the number of features alone."""
         return 0.25 * x.shape[1]
+
+    def _unclipped(self, x: Array, y: Array, n_parameters: int) -> NetworkRecords:
+        """Make records with unclipped gradients."""
+        return NetworkRecords(
+            x, y, hidden_units(n_parameters, x.shape[1]), np.inf, 2, cost=self.cost
+        )
+
+
+@dataclass(frozen=True)
+class NetworkSquared(Network):
+    """(s - y)^2 of a number y, s the prediction of a network of one hidden layer.
+
+    The inner parameters are of order one, the outer ones of the target's size: each is trained in
+    its own unit. Fits are held back by ``decay``: the least cost often lies at infinity, where
+    outer parameters cancel each other, and steps from there must be tiny.
+    """
+
+    name: ClassVar[str] = "network_squared"
+    labels: ClassVar[bool] = False
+    squares: ClassVar[bool] = True
+    measure: ClassVar[str] = "mean squared error"
+    cost: ClassVar[RecordCost] = NUMBERS
+    starts: ClassVar[int] = 4
+    decay: ClassVar[float] = 1e-4
+
+    def parameter_scale(self, y: Array, n_parameters: int) -> Array:
+        """Standard deviation of targets (n,) for the outer parameters, 1 for inner ones."""
+        scale = np.ones(n_parameters)
+        scale[-self.hidden - 1 :] = y.std() or 1.0
+        return scale
+
+    def largest_curvature(
+        self, bounds: PublicCoordinates, x: Array, regularisation: float
+    ) -> float:
+        """Largest eigenvalue of the Gauss-Newton matrix at the start, and of the penalty.
+
+        Source: Nocedal and Wright, Numerical Optimization, 10.3.
+        """
+        some = x[:: -(-len(x) // STEEPEST_OF)]
+        held = self.oracle(replace(bounds, radius=np.inf), some, np.zeros(len(some)))
+        start = np.zeros((len(some), len(bounds.centre)))
+        slopes = replace(held, cost=SCORES).record_gradient(start, np.arange(len(some)))
+        penalty = regularisation * max(1.0, float(bounds.transform[-1, -1])) ** 2
+        return 2 * float(np.linalg.norm(slopes, ord=2)) ** 2 / len(some) + penalty
 
 
 def hidden_units(n_parameters: int, n_features: int) -> int:
@@ -314,8 +407,3 @@ def hidden_units(n_parameters: int, n_features: int) -> int:
     2
     """
     return (n_parameters - 1) // (n_features + 1)
-
-
-def _unclipped(x: Array, y: Array, n_parameters: int) -> NetworkRecords:
-    """Make records with unclipped gradients."""
-    return NetworkRecords(x, y, hidden_units(n_parameters, x.shape[1]), np.inf, 2)

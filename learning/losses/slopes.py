@@ -80,6 +80,7 @@ class Slopes:
     name : the name in a scenario file.
     labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to
         have a minimum.
+    squares : whether it is the squared error of a predicted number.
     linear : whether the prediction is theta'x.
     quadratic : whether sums over an owner's records replace them, and the exact law of training
         holds.
@@ -90,6 +91,7 @@ class Slopes:
 
     name: ClassVar[str] = ""
     labels: ClassVar[bool] = True
+    squares: ClassVar[bool] = False
     linear: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
@@ -128,6 +130,7 @@ class SquaredSlopes(Slopes):
 
     name: ClassVar[str] = "squared"
     labels: ClassVar[bool] = False
+    squares: ClassVar[bool] = True
     quadratic: ClassVar[bool] = True
 
     def derivative(self, t: Any) -> Any:

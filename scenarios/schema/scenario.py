@@ -256,7 +256,7 @@ class Scenario(TitledFile):
             raise InputError(f"{table}.per", rule, format_value(per), remedy)
         if per in LABELLED:
             return
-        if not learning.objective.quadratic:
+        if not learning.objective.squares:
             rule = f"must be {quote_choices(LABELLED)} with {loss}"
             raise InputError(f"{table}.per", rule, format_value(per))
         if learning.regularisation > 0:

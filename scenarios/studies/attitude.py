@@ -133,7 +133,7 @@ def plain_measure(scenario: Scenario, prepared: Prepared) -> Measure | None:
     if measure is not RELATIVE:
         return measure
     loss = scenario.learning.objective
-    if not (loss.quadratic or loss.labels):
+    if not (loss.squares or loss.labels):
         return None
     return prepared.planner.measure(Decisions() if loss.labels else None)
 

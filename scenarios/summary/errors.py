@@ -67,7 +67,7 @@ def plain_measure(run: Run) -> Measure | None:
     if run.measure is not RELATIVE:
         return run.measure
     loss = run.scenario.learning.objective
-    if not (loss.quadratic or loss.labels):
+    if not (loss.squares or loss.labels):
         return None
     return run.planner.measure(Decisions() if loss.labels else None)
 

@@ -238,7 +238,7 @@ def _label_values(
         other = ' or set loss = "squared"'
     if len(values) != 2 or not set(shown) <= set(values):
         listed = ", ".join([*map(_show_label, shown[:5]), *["..."] * (len(shown) > 5)])
-        rule = "must take exactly two values: every loss but the squared one is for labels"
+        rule = "must take exactly two values with a loss for labels"
         found = f"{len(shown):,} in public rows of column {format_value(data.target)}: {listed}"
         raise table.error("target", rule, found, f"Name a column of two values{other}.")
     if data.positive is not None:

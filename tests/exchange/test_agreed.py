@@ -272,7 +272,8 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     assert told(replace(run, planner=replace(planner, coordinates=unbounded))) == [
         "learning.theta_max"
     ]
-    for loss, keys in (("hinge", ["learning.clipping"]), ("network", ["learning.loss"])):
+    of_loss = {"hinge": ["learning.clipping"], "network": ["learning.loss"]}
+    for loss, keys in {**of_loss, "network_squared": ["learning.loss"]}.items():
         assert (
             told(
                 replace(run, planner=replace(planner, coordinates=replace(coordinates, loss=loss)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from populations import generated
 
+from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.losses.squared import Squared
 from learning.randomness import Streams
@@ -35,7 +36,10 @@ def test_the_bound_given_is_the_largest_gradient_of_a_public_row_in_the_ball():
         * np.abs(best).max()
     )
     longest = max(
-        loss.gradient_norms(table.public_x, table.public_y, corner, 1).max() for corner in corners
+        Coordinates(corner, np.eye(len(best)))
+        .gradient_lengths(table.public_x, table.public_y)
+        .max()
+        for corner in corners
     )
     assert given_bound(table, loss) == pytest.approx(longest)
     labelled = records(labels=True)

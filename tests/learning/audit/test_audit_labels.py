@@ -18,8 +18,9 @@ from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
+from learning.losses.losses import make_loss
 from learning.losses.moment_bounds import Scores
-from learning.losses.network import Network, draw_start
+from learning.losses.network import draw_start
 from learning.privacy.accounting import gaussian_delta
 from learning.privacy.composition import AccountedLaplace
 from learning.privacy.gaussian import Gaussian
@@ -38,12 +39,11 @@ LABELS = ("hinge", "logistic")
 def public(loss, norm=1, *, width=WIDTH, theta_max=2.0, radius=1.5, centre=1.0, seed=0):
     """Coordinates with a start, a scale and bounds."""
     rng = np.random.default_rng(seed)
-    if loss == "network":
+    if loss.startswith("network"):
         start = draw_start(HIDDEN, width, rng=rng)
         start[-1] = 0.4
-        return Coordinates(
-            start, np.eye(len(start)), radius, np.inf, theta_max, norm, Network(HIDDEN)
-        )
+        made = make_loss(loss, hidden=HIDDEN)
+        return Coordinates(start, np.eye(len(start)), radius, np.inf, theta_max, norm, made)
     mixing = rng.normal(size=(width, width))
     scale = mixing @ mixing.T / width + 0.3 * np.eye(width)
     return Coordinates(centre * rng.normal(size=width), scale, radius, 2.0, theta_max, norm, loss)
@@ -147,13 +147,16 @@ def test_what_part_of_the_bound_labels_attain():
 
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("radius", [0.1, 1.0, 10.0])
-def test_the_same_record_with_either_label_has_opposite_clipped_gradients_in_a_network(
-    norm, radius
+@pytest.mark.parametrize("loss", ["network", "network_squared"])
+def test_the_same_record_with_either_target_has_opposite_clipped_gradients_in_a_network(
+    norm, radius, loss
 ):
-    coordinates = public("network", norm, radius=radius)
+    coordinates = public(loss, norm, radius=radius)
     pair = worst_pair(coordinates)
     assert pair.share == pytest.approx(1, rel=1e-6)
-    held = coordinates.oracle(np.stack([pair.first[0]] * 2), np.array([1.0, -1.0]))
+    far = pair.first[1]
+    assert pair.second[1] == -far and np.array_equal(pair.first[0], pair.second[0])
+    held = coordinates.oracle(np.stack([pair.first[0]] * 2), np.array([far, -far]))
     one, other = held.record_gradient(np.tile(pair.query, (2, 1)), np.arange(2))
     np.testing.assert_allclose(one, -other, atol=1e-9 * radius)
     assert (

@@ -16,7 +16,7 @@ from learning.audit.reference import compare_records
 from learning.audit.transcript import watch_training
 from learning.losses.coordinates import Coordinates
 from learning.losses.moment_bounds import Scores
-from learning.losses.network import Network, draw_start
+from learning.losses.network import Network, NetworkSquared, draw_start
 from learning.privacy.composition import AccountedL2, AccountedLaplace, spent_epsilon
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2
@@ -41,6 +41,11 @@ HORIZON = 4
 
 def public(loss, norm):
     rng = np.random.default_rng(0)
+    if loss == "network_squared":
+        scale = np.repeat([1.0, 5.0], [2 * WIDTH, 3])
+        start = scale * draw_start(2, WIDTH, rng=rng)
+        bounds = 8.0, np.inf, 2.0, norm, NetworkSquared(2)
+        return Coordinates(start, np.diag(scale), *bounds)
     if loss == "network":
         start = draw_start(2, WIDTH, rng=rng)
         return Coordinates(start, np.eye(len(start)), 1.0, np.inf, 2.0, norm, Network(2))
@@ -137,6 +142,7 @@ SETTINGS = {
     "l2 pld": ("clipped hinge", "sgd2", AccountedL2(1e-4, HORIZON, WIDTH)),
     "l2 in one release": ("squared", "adassp", AccountedL2(1e-4, 1, WIDTH * (WIDTH + 3) // 2)),
     "network": ("network", "sgd2", Gaussian(1e-4, "pld")),
+    "network of numbers": ("network_squared", "sgd2", Laplace()),
     "as printed": ("logistic", "weighted", PublishedNoise("weighted", 1e-3, SIZES)),
     "growing shares": ("squared", "sgd2", Laplace(), 2.0),
     "growing shares l2 pld": (
@@ -227,6 +233,7 @@ PLANTED = {
     "l2 pld": ("shorter", "numbers", "tenth", "accountant", "rounds"),
     "l2 in one release": ("shorter", "numbers", "last", "add"),
     "network": ("half", "unclipped", "forgotten"),
+    "network of numbers": ("half", "unclipped"),
     "as printed": ("half", "stream"),
     "growing shares": ("tenth", "accountant", *GROWING),
     "growing shares l2 pld": ("accountant", *GROWING),
@@ -434,13 +441,15 @@ def test_owners_without_noise_and_groups():
 # ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared", "hinge", "network"])
+@pytest.mark.parametrize("loss", ["squared", "hinge", "network", "network_squared"])
 def test_canaries_lie_far_out_along_every_coordinate(loss):
     coordinates = public(loss, 2)
     x, y = make_canaries(coordinates)
     assert len(x) % 4 == 0 and all(
         np.any(np.abs(x @ np.eye(x.shape[1])[j]) > 1) for j in range(x.shape[1])
     )
+    missed = np.abs(coordinates.loss.scores(x, y, coordinates.centre))
+    assert loss != "network_squared" or missed == pytest.approx(0.5 * coordinates.transform[-1, -1])
     moved, compared = compare_canary_pairs(coordinates, np.zeros((1, len(coordinates.centre))))
     assert 0.7 < moved <= 1 + 1e-6 and compared > 4 * x.shape[1]
 

@@ -196,6 +196,17 @@ def test_the_fit_is_stationary_seeded_and_better_with_more_starts():
     )
 
 
+def test_single_models_and_stacks_of_them_predict_alike():
+    x, y = labelled(20)
+    made = Network(hidden=HIDDEN)
+    theta = points(6).reshape(2, 3, -1)
+    each = [[made.predicted(x, one) for one in some] for some in theta]
+    assert made.predicted(x, theta) == pytest.approx(np.array(each), rel=1e-12)
+    assert made.value(y * each[0][0]).mean() == pytest.approx(
+        made.loss_sum(x, y, theta[0, :1])[0] / 20, rel=1e-12
+    )
+
+
 def test_the_fit_meets_scikit_learn():
     """The same family fitted by another program, with its own biases folded into V and c: never better by much."""
     x, y = labelled(600)
