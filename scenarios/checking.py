@@ -44,7 +44,7 @@ def check_scenario(scenario: Scenario) -> MarketData:
         partial(find_sight, ordered, data.names),
         partial(find_gossip, ordered, data.names),
         partial(check_plan, ordered, data),
-        partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
+        partial(check_size, scenario, len(data.owners), data.n_parameters),
     ]
     if ordered.time:
         checks.append(partial(arriving, ordered, ordered.time, data))

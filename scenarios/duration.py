@@ -45,7 +45,7 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
     drawn = DRAWN * len(data.owners)
     if not learning.keeps_sums:
         drawn += PASSED * int(data.sizes.sum())
-    training = scenario.validation.runs * rounds * data.encoder.n_parameters * drawn
+    training = scenario.validation.runs * rounds * data.n_parameters * drawn
     market = OWNER * len(data.owners) + training
     if scenario.time is not None:
         planning *= scenario.time.planned

@@ -67,7 +67,7 @@ def carry_out(
     scenario = data.in_order(scenario)
     training = training and data.has_records
     if training:
-        check_size(scenario, len(data.owners), data.encoder.n_parameters)
+        check_size(scenario, len(data.owners), data.n_parameters)
     progress("settling the market")
     drive = choose_driver(scenario)
     return drive(scenario, prepared, training=training, others=others, progress=progress)

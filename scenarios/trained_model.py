@@ -147,7 +147,7 @@ class TrainedModel:
             noisy = len(made.asked) - len(made.unprotected)
             said = f"from the answers of {len(made.asked)} owners, {noisy} of them under noise"
         kind = f"{made.model.loss.name} model of {self.target!r}"
-        return f"<{kind}, {made.model.encoder.n_parameters} parameters, {said}>"
+        return f"<{kind}, {len(made.model.theta)} parameters, {said}>"
 
 
 def _read_texts(cells: pd.Series) -> np.ndarray:

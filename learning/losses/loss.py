@@ -89,6 +89,10 @@ class Loss(Slopes, Declaration):
         """Names of its own parameters, keys of a scenario's [learning] table."""
         return tuple(one.name for one in fields(self))
 
+    def count_parameters(self, width: int) -> int:
+        """Number of parameters of a model of ``width`` features, the constant counted."""
+        return width
+
     def value(self, t: Any) -> Any:
         """The loss at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no value(t): a loss needs one")

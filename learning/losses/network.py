@@ -277,6 +277,14 @@ class Network(Loss):
         """Cost of the score t under the target 1, or of a number missed by t."""
         return self.cost.value(float(self.labels), t)
 
+    def count_parameters(self, width: int) -> int:
+        """h (p + 1) + 1.
+
+        >>> Network(hidden=2).count_parameters(3)
+        9
+        """
+        return self.hidden * (width + 1) + 1
+
     def predicted(self, x: Array, theta: Array) -> Array:
         """Scores of records (n, p) by networks (..., P), (..., n)."""
         held = self._unclipped(x, np.ones(len(x)), theta.shape[-1])

@@ -66,7 +66,7 @@ def _describe_data(scenario: Scenario, data: MarketData) -> list[str]:
     return [
         f"{escape_control(scenario.title) or 'scenario'}: good. {len(data.owners)} owners, "
         f"{data.sizes.sum():,} records, {len(division.public):,} public rows, "
-        f"{len(division.holdout):,} held out, {data.encoder.n_parameters} parameters.",
+        f"{len(division.holdout):,} held out, {data.n_parameters} parameters.",
         list_names("columns that add nothing in the public rows, left out", data.encoder.dropped),
         list_names("owners with too few records left out", division.too_small),
         *(f"warning: {warning}" for warning in warnings if warning),

@@ -269,7 +269,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "holdout_rows": len(division.holdout),
         "left_over_rows": division.left_over,
         "owners_left_out": list(division.too_small),
-        "parameters": data.encoder.n_parameters,
+        "parameters": data.n_parameters,
         "features": list(feature_names(data.encoder)),
         "constant_columns": list(data.encoder.dropped),
         "target": data.encoder.target.name,

@@ -93,6 +93,11 @@ class MarketData:
         return None
 
     @property
+    def n_parameters(self) -> int:
+        """Number of parameters of a model, which are those of an answer."""
+        return self.loss.count_parameters(self.encoder.n_parameters)
+
+    @property
     def owners(self) -> Sequence[Holding]:
         """Each owner's side."""
         return self.pooled.owners
