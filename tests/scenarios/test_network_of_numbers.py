@@ -100,7 +100,9 @@ def test_the_model_handed_over_predicts_fresh_rows_within_the_range(path, tmp_pa
 
 
 def test_the_learner_tries_both_networks_on_rows_kept_aside_and_counts_their_parameters(path):
-    assert found(path)["data"]["parameters"] == 3 * (4 + 1) + 1 == len(found(path).model.model.theta)
+    assert (
+        found(path)["data"]["parameters"] == 3 * (4 + 1) + 1 == len(found(path).model.model.theta)
+    )
     seen = found(path)["validation"]["learner_sees"]["aside"]
     assert seen["records"] == 80 and np.isfinite(seen["relative_fitness"])
 
