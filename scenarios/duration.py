@@ -15,6 +15,7 @@ REHEARSAL = 1.0  # planning by rehearsed training ...
 REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
 LOOK = 0.2  # at a way to train that is compared with others, under each mechanism
 QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
+COSTLY = 8.0  # times all that, of a loss whose fits and rounds cost much: a network's
 ONE_BY_ONE = 2.0  # ... where no sum of noise stands for the owners
 CLOCKED = 15.0  # ... where they answer as clocks tick
 TRIED = 40  # rounds that rehearsals at all horizons come to, as far as they count
@@ -55,7 +56,7 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
 
 def _planning_seconds(learning: Learning, data: MarketData) -> float:
     """Seconds that planning one way to train takes."""
-    width = data.encoder.n_parameters
+    width = data.n_parameters
     if learning.by_law:
         return LAW + LAW_SQUARE * width**2
     rows = int(data.sizes.sum())
@@ -70,4 +71,5 @@ def _planning_seconds(learning: Learning, data: MarketData) -> float:
         seconds *= QUIETER
     if isinstance(learning.horizon, int):
         seconds *= learning.horizon / TRIED
-    return REHEARSAL + seconds
+    seconds += REHEARSAL
+    return COSTLY * seconds if learning.objective.costly else seconds
