@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
@@ -34,7 +33,7 @@ from learning.declaration import (
     type_adapter,
 )
 from learning.errors import InputError
-from learning.phrases import escape_control, format_value, toml_text, toml_value
+from learning.phrases import escape_control, format_value
 
 OPTIMAL = "optimal"
 SHORT = 12  # characters of a currency, and of what a column is called
@@ -456,27 +455,6 @@ def values_per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:
     if len(value) != n_owners:
         raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
     return np.array(value, dtype=float)
-
-
-def toml_lines(table: dict[str, Any], name: str = "") -> list[str]:
-    """A table as lines of TOML: its keys, then its tables; ``name`` is its dotted name.
-
-    None is left out.
-    """
-    given = {toml_key(k): v for k, v in table.items() if v is not None}
-    lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
-    for key, inner in given.items():
-        if isinstance(inner, dict) and inner:
-            path = f"{name}.{key}".lstrip(".")
-            lines += ["", f"[{path}]", *toml_lines(inner, path)]
-    return lines
-
-
-def toml_key(key: str) -> str:
-    """A key, in quotes where it needs them."""
-    if re.fullmatch(r"[A-Za-z0-9_-]+", key):
-        return key
-    return toml_text(key)
 
 
 class TitledFile(Section):

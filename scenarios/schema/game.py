@@ -23,7 +23,6 @@ from scenarios.schema.fields import (
     TitledFile,
     in_order,
     one_known,
-    toml_lines,
     values_per_owner,
 )
 from scenarios.schema.kinds import KINDS, NamedTable
@@ -34,6 +33,7 @@ from scenarios.schema.loading import (
     read_file,
     validate_file,
 )
+from scenarios.schema.toml import toml_lines
 
 MOST_OWNERS = 1000
 MOST_STARTS = 1000

@@ -27,11 +27,11 @@ from scenarios.schema.fields import (
     TitledFile,
     names_with,
     quote_choices,
-    toml_lines,
 )
 from scenarios.schema.kinds import KINDS, NamedTable
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import LABELLED, Benefit, Learner, Market, Owners, Validation
+from scenarios.schema.toml import toml_lines
 
 NAMING_FILES = ("data.path", "policy.file", "network.trade.path", "network.sight.path")
 # Order of the tables in the resolved text, of which the hash is taken: it never changes.

@@ -8,7 +8,7 @@ from typing import Any
 
 from learning.phrases import escape_control, toml_value
 from scenarios.report.phrases import make_environment, render_phrase
-from scenarios.schema.fields import toml_key
+from scenarios.schema.toml import toml_key
 from scenarios.starting.guesses import Guesses
 from scenarios.starting.money import RANGE, Offer
 from scenarios.starting.shares import HOLDOUT, SEED

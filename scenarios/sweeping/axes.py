@@ -16,7 +16,8 @@ from learning.errors import InputError
 from learning.extras import check_extra
 from learning.phrases import format_value, toml_value
 from learning.randomness import Streams
-from scenarios.schema.fields import as_number, suggest_name, toml_key
+from scenarios.schema.fields import as_number, suggest_name
+from scenarios.schema.toml import toml_key
 
 EXACT = 2**53  # whole numbers below are floats too
 MOST_STEPS = 10**6  # of one axis, so that its values are not even listed where there are more

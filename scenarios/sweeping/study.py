@@ -24,10 +24,10 @@ from scenarios.schema.fields import (
     first_error,
     stated_refusal,
     suggest_name,
-    toml_lines,
 )
 from scenarios.schema.loading import ScenarioFile, library_files, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
+from scenarios.schema.toml import toml_lines
 from scenarios.sweeping.axes import (
     Axis,
     SobolAxis,

@@ -31,7 +31,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.command import main as cli
-from scenarios.schema.fields import toml_lines
+from scenarios.schema.toml import toml_lines
 
 __all__ = ["folder"]
 

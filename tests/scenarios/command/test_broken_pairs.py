@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from quick import quick_module
 from settlements import played
 
-from scenarios.schema.fields import toml_lines
+from scenarios.schema.toml import toml_lines
 
 __all__ = ["folder", "quick_module"]
 
