@@ -180,7 +180,7 @@ def _errors_table(result: Content) -> Table:
         measured = "–" if row["measured"] is None else show(row["measured"])
         name = ": ".join(render_phrase("errors", part, row, result) for part in MODEL)
         rows.append((name, measured, render_phrase("errors", "forecast", row, result)))
-    return Table(("Model", "Error, measured", "Error, forecast"), tuple(rows))
+    return Table(("Model", "Error, measured", "Error, forecast (95 % interval)"), tuple(rows))
 
 
 def _money_table(result: Content) -> Table:
