@@ -93,13 +93,13 @@ $(APP): $(DEV)
 
 $(FLOWER): pyproject.toml  # an environment of its own: Flower holds back libraries that the main one has newer
 	test -x .venv-federated/bin/python || $(PYTHON) -m venv .venv-federated
-	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[federated]" "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.100"
+	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[federated]" "pytest>=9" "pytest-xdist>=3.5" "hypothesis>=6.100"
 	.venv-federated/bin/python -m pip check
 	touch $@
 
 $(BESIDE): pyproject.toml  # an environment of its own: its learners hold back libraries that the main one has newer
 	test -x .venv-beside/bin/python || $(PYTHON) -m venv .venv-beside
-	.venv-beside/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[beside]" "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.100"
+	.venv-beside/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[beside]" "pytest>=9" "pytest-xdist>=3.5" "hypothesis>=6.100"
 	.venv-beside/bin/python -m pip check
 	touch $@
 

@@ -6,6 +6,7 @@ results do not depend on the number of workers, nor on which of them died.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 from collections import deque
@@ -207,13 +208,16 @@ def _result(client: Any, future: Any) -> Any:
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
+    # A wait that ends early must not end the transfer: a client whose transfer is cancelled as it
+    # begins never hands over another one (distributed 2026.8, `Client._gather`).
+    fetching = asyncio.run_coroutine_threadsafe(_fetch(future), client.loop.asyncio_loop)
     try:
         while True:
             try:
-                return future.result(timeout=PATIENCE)
-            except (TimeoutError, UnboundLocalError):  # distributed: a wait cancelled as it ends
-                if future.status == "error":  # by now, or the task ran into a timeout itself
-                    raise future.exception() from None
+                return fetching.result(timeout=PATIENCE)
+            except TimeoutError:
+                if fetching.done():  # by now, or the task ran into a timeout itself
+                    return fetching.result()
                 if not client.nthreads():
                     raise CommClosedError("no worker is left") from None
     except ModuleNotFoundError as error:
@@ -223,3 +227,8 @@ def _result(client: Any, future: Any) -> Any:
         rule = "must run until their work is done"
         remedy = "Give them more memory, or start fewer."
         raise InputError(KEY, rule, "workers that were ended", remedy) from None
+
+
+async def _fetch(future: Any) -> Any:
+    """Fetch a result, on the client's own loop."""
+    return await future
