@@ -19,7 +19,7 @@ import numpy as np
 
 from learning.arrays import Array
 
-RELEASE = f"{version('dpmarket')}/14"  # the number is raised when kept results would change
+RELEASE = f"{version('dpmarket')}/15"  # the number is raised when kept results would change
 CHECKSUM = "checksum"
 
 

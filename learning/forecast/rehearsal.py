@@ -18,6 +18,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.kept import source_identity
 from learning.forecast.one_step import geometric_mean
+from learning.forecast.proxies import Proxies
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.tail import expected_size
 from learning.losses.clipping import RECORD
@@ -203,6 +204,14 @@ class Rehearsal:
         """True if clipped gradients are asked for once: their effect is known exactly."""
         return self.fine and self.sums_suffice and self.trains_by.queries(horizon) == 1
 
+    @property
+    def proxies(self) -> Proxies:
+        """Proxies of the owners; of many who release sums, those alike in noise have one."""
+        terms = self.noises / self.mechanism.noise_denominator(self.sizes) ** 2
+        shares = terms / np.sum(self.weights**2 * terms)
+        each = Proxies(self.weights, self.sizes, shares)
+        return each if self.trains_by.takes_steps else each.merge()
+
     def proxy_owners(
         self,
         coordinates: Coordinates,
@@ -231,19 +240,17 @@ class Rehearsal:
         spread = self.mechanism.scale_of_variance
         if self.sums_suffice:
             return (Client("all", held, spread(power), horizon, growth=growth),)
-        counted = self.mechanism.noise_denominator(self.sizes)
-        total = np.sum(self.weights**2 * self.noises / counted**2)
-        shares = self.noises / (counted**2 * total)
-        holds = [held] * len(self.sizes)
+        proxies = self.proxies
+        holds = [held] * len(proxies.sizes)
         if self.trains_by.takes_steps:
             if not self.aggregation.sums:
                 holds = self._spread_owners(coordinates, held, number)
         elif isinstance(held, SquaredStatistics):  # means stay, sums grow
-            sizes = self.sizes.astype(int).tolist()
+            sizes = proxies.sizes.astype(int).tolist()
             holds = [replace(held * (size / held.n_records), n_records=size) for size in sizes]
         return tuple(
             Client(f"owner {i}", own, spread(power * share), horizon, growth=growth)
-            for i, (own, share) in enumerate(zip(holds, shares, strict=True))
+            for i, (own, share) in enumerate(zip(holds, proxies.shares, strict=True))
         )
 
     def _answering_population(self, coordinates: Coordinates) -> GradientOracle:
@@ -372,7 +379,7 @@ class Rehearsal:
             len(steps),
             Streams(self.seed, f"rehearsal {number}"),
             self.cost.regularisation,
-            np.ones(1) if len(owners) == 1 else self.weights,
+            np.ones(1) if len(owners) == 1 else self.proxies.weights,
             runs,
             steps[:, None],
             self.aggregation,

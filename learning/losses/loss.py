@@ -158,19 +158,24 @@ class Loss(Slopes, Declaration):
     def error(
         self, x: Array, y: Array, theta: Array, ends: tuple[float, float] = UNBOUNDED
     ) -> float:
-        """Share of wrong labels, or mean squared error of numbers, over models theta (runs, p).
+        """Mean of `errors` over models theta (runs, p)."""
+        return float(self.errors(x, y, theta, ends).mean())
+
+    def errors(
+        self, x: Array, y: Array, theta: Array, ends: tuple[float, float] = UNBOUNDED
+    ) -> Array:
+        """Share of wrong labels, or mean squared error of numbers, of models theta (runs, p).
 
         Predicted numbers are held to the range ``ends``.
         """
-        total = 0.0
+        total = np.zeros(len(theta))
         for rows in row_blocks(len(y)):
+            said = self.predicted(x[rows], theta)
             if self.labels:
-                signs = np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0)
-                total += float((signs != y[rows]).sum())
+                total += (np.where(said >= 0, 1.0, -1.0) != y[rows]).sum(axis=1)
             else:
-                said = np.clip(self.predicted(x[rows], theta), *ends)
-                total += float(((y[rows] - said) ** 2).sum())
-        return total / (len(y) * len(theta))
+                total += ((y[rows] - np.clip(said, *ends)) ** 2).sum(axis=1)
+        return total / len(y)
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """Minimise the training cost r/2 |theta|^2 + mean loss by L-BFGS; the model and its cost.
@@ -341,6 +346,10 @@ class FreshRecords:
         """`Loss.error` of models theta (runs, p) on the rows."""
         return loss.error(self.x, self.y, theta, self.ends)
 
+    def errors(self, loss: Loss, theta: Array) -> Array:
+        """`Loss.errors` of models theta (runs, p) on the rows, (runs,)."""
+        return loss.errors(self.x, self.y, theta, self.ends)
+
     def baseline_error(self, loss: Loss) -> float:
         """Error of the best constant: the smaller share of a label, or the variance of a number."""
         if loss.labels:
@@ -376,7 +385,10 @@ class FreshSums:
         return self.told().n_records
 
     def error(self, loss: Loss, theta: Array) -> float:
-        return float(np.mean(self.told().mean_loss(theta)))
+        return float(self.errors(loss, theta).mean())
+
+    def errors(self, loss: Loss, theta: Array) -> Array:
+        return self.told().mean_loss(theta)
 
     def baseline_error(self, loss: Loss) -> float:
         sums = self.told()

@@ -190,7 +190,7 @@ def settling_figure(
     names = [owner["name"] for owner in there]
     table = table.reindex(columns=names).ffill()
     scale = Scale.over(np.append(table.to_numpy(), curves.get("epsilon", [])))
-    alike = join_equal({name: table[name].to_numpy(float) for name in names})
+    alike = join_equal(dict(zip(names, table.to_numpy(float).T, strict=True)))
     chosen = list(alike)
     if len(chosen) > COLOURED:
         firsts = (owner for owner in there if owner["name"] in alike)

@@ -204,8 +204,8 @@ def count_errors(run: Run, theta: Array, parts: Sequence[Any], measure: Measure 
         assert measure is not None
         return measure.counted(theta, run.data.fitness, parts)
     counts = np.array([part.n_records for part in parts])
-    squares = [[part.error(loss, one[None]) for part in parts] for one in theta]
-    return np.asarray(np.sqrt(np.array(squares) @ counts / counts.sum()))
+    squares = np.stack([part.errors(loss, theta) for part in parts], axis=1)
+    return np.asarray(np.sqrt(squares @ counts / counts.sum()))
 
 
 def decisions_of(run: Run) -> Decisions:

@@ -162,7 +162,7 @@ def holdout_part(run: Run) -> dict[str, Any] | None:
     if data.alternative is not None:
         found[f"{name}_outside"] = data.alternative.held_out(loss)
         if run.keeps_own.any():
-            errors = np.array([fresh.error(loss, one[None]) for one in run.theta])
+            errors = fresh.errors(loss, run.theta)
             handed_over = run.put_own(errors, found[f"{name}_outside"])
             found[f"{name}_trained"] = float(handed_over.mean())
     found[guessing] = fresh.baseline_error(loss)

@@ -99,7 +99,7 @@ class FreshCost:
 
     def value(self, theta: Array) -> Array:
         """The error of each model (k, p), (k,)."""
-        return np.array([self.fresh.error(self.loss, one[None]) for one in theta])
+        return self.fresh.errors(self.loss, theta)
 
     def relative(self, theta: Array) -> Array:
         """Refuse: relative fitness takes the best model."""
