@@ -69,7 +69,8 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
 @cache
 def _argument_hints(function: Callable[..., Any]) -> dict[str, Any]:
     hints = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    return get_type_hints(SimpleNamespace(__annotations__=hints), function.__globals__)
+    known = SimpleNamespace(__annotations__=hints)
+    return get_type_hints(known, function.__globals__, include_extras=True)
 
 
 @cache

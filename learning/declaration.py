@@ -273,6 +273,8 @@ def describe_type(hint: Any) -> str:
     ('a number above 0', '"bit" or "guess"')
     >>> describe_type(Probability), describe_type(TwoOrMore | None)
     ('a number above 0 and below 1', 'a whole number of at least 2')
+    >>> describe_type(str | Path | np.random.Generator)
+    'a text in quotes, a path or a value of the type Generator'
     >>> describe_type(Literal["optimal"] | Positive)
     '"optimal" or a number above 0'
     >>> describe_type(Literal["optimal", "none"] | Positive)
@@ -296,6 +298,8 @@ def describe_type(hint: Any) -> str:
         return f"a list, each {describe_type(get_args(hint)[0])}"
     if get_origin(hint) is Mapping:
         return "a table by name"
+    if isinstance(hint, type) and hint not in PLAIN:
+        return f"a value of the type {hint.__name__}"
     return PLAIN.get(hint, str(hint))
 
 

@@ -59,10 +59,14 @@ def written_files(folder: Path, names: Collection[str]) -> dict[str, str]:
 def changed_files(folder: Path, names: Collection[str]) -> list[str]:
     """Files that differ from the folder's manifest; none where it has no manifest.
 
+    A manifest that is not the program's, or damaged, is named itself: no file can be judged by it.
+
     >>> changed_files(Path("no folder"), ["result.json"])
     []
     """
     sums = _list_files(folder)
+    if not sums and (folder / MANIFEST).exists():
+        return [MANIFEST]
     return [name for name in names if name in sums and file_checksum(folder / name) != sums[name]]
 
 

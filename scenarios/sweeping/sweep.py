@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from learning.calls import check_arguments
+from learning.declaration import Count
 from learning.errors import InputError
 from learning.progress import Progress, ReportWork, count_progress, ignore_progress
 from scenarios.output.folders import write_together
@@ -84,7 +85,7 @@ def sweep(
     out: str | Path | None = None,
     executor: Executor | None = None,
     *,
-    workers: int | None = None,
+    workers: Count | None = None,
     overrides: Sequence[str] = (),
     data_folder: str | Path | None = None,
     allow_code: bool = False,

@@ -69,5 +69,8 @@ def test_the_chance_is_told_in_words():
         learner__gain={"median": 5.0, "interval": [1.0, 9.0], "level": 0.9, "chance_pays": 0.998}
     )
     assert render_phrase("gain", "chance", sure).replace("\u00a0", " ") == "over 99 %"
+    narrow = {"median": -400.0, "interval": [-400.0001, -400.0], "level": 0.9, "chance_pays": 0.02}
+    told = render_phrase("gain", "chance_of_paying", result(learner__gain=narrow))
+    assert "the learner gains about −400" in told and "between" not in told
     nothing = {"median": -2000.0, "interval": [-2000.0, -2000.0], "level": 0.9, "chance_pays": 0.0}
     assert render_phrase("gain", "chance_of_paying", without_questions(learner__gain=nothing)) == ""

@@ -48,6 +48,8 @@ KNOWN = [  # each ended in another exception
         {"source": "s.toml", "overrides": {1: 2}},
         "overrides: must be a list, each a text in quotes",
     ),
+    ("sweep", {"study": "w.toml", "workers": 0}, "workers: must be a whole number of at least 1; found 0."),
+    ("run", {"scenario": 3}, "a text in quotes, a path or a value of the type Scenario; found 3."),
     ("run", {"scenario": "s.toml", "seed": "1"}, "seed: must be a whole number"),
     ("load", {"folder": None}, "folder: must be a text in quotes or a path; found None."),
 ]
@@ -160,3 +162,10 @@ def test_a_result_that_was_changed_says_so(saved):
         status == 2
         and "must be a result just as it was written; found result.json, changed since" in err
     )
+
+
+def test_a_damaged_manifest_is_named_since_no_file_can_be_judged_by_it(saved):
+    shutil.rmtree("r", ignore_errors=True)
+    shutil.copytree("whole", "r")
+    Path("r/manifest.json").write_text("7")
+    assert dpmarket.load("r").changed == ("manifest.json",)
