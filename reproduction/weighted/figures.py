@@ -73,9 +73,9 @@ def subtract_means(
 
 
 def judge_band(accuracies: pd.DataFrame, band: float) -> dict[str, str]:
-    """Kind of a check by a band: of all accuracies that a figure has of a table, some lie apart.
+    """Kind of a check that holds within a band: a law where some accuracies lie apart.
 
-    A band wider than all of them could say nothing else, whatever they are.
+    Within a band wider than all that a figure has of a table they lie whatever they are.
     """
     span = np.ptp(accuracies.to_numpy())
     return {"judged": "law" if span > band else "control"}
@@ -130,9 +130,9 @@ def check_skews(frame: pd.DataFrame) -> Found:
             )
             words = {"table": table, "at": at, "tolerance": tolerance * factor}
             if measure == "accuracy":
-                words |= judge_band(found, STEADY)
                 apart.append(abs(found[WEIGHTED].iloc[0] - found[PLAIN].iloc[0]))
-            yield steady, still, words | {"std_error": still_error}
+            band = judge_band(found, STEADY) if measure == "accuracy" else {}
+            yield steady, still, words | band | {"std_error": still_error}
             both = {"std_error": np.hypot(still_error, plain_error)}
             yield moves, abs(plain) - abs(still), words | both
     yield "even", max(apart), {}
