@@ -113,17 +113,18 @@ def compute_equilibria(setting: Setting) -> Rows:
 
 
 def check_equilibria(frame: pd.DataFrame) -> Found:
-    """The utility game has two equilibria, and the printed weight pays next to nothing."""
+    """The utility game can have two equilibria, and the printed weight pays next to nothing."""
     found = frame[frame["equilibrium"].notna()]
     utility = select_rows(found, game="utility", weight="normalised", top=5.0)
-    short = select_rows(found, game="utility", weight="normalised", top=2.0)
+    short = select_rows(found, game="utility", weight="normalised", top=2.0)["equilibrium"]
     leakage = select_rows(found, game="leakage", weight="normalised")["equilibrium"]
     printed = select_rows(found, game="leakage", weight="printed")["equilibrium"]
     inverted = select_rows(found, game="utility", weight="printed")
     yield "count", len(utility)
+    yield "above", sum(utility["equilibrium"] > FLOOR)
     yield "higher", utility["equilibrium"].max()
     yield "lower", utility["equilibrium"].min()
-    yield "short_interval", len(short)
+    yield "short_interval", sum(short > FLOOR)
     yield "regret_at_floor", utility["regret_at_floor"].max()
     yield "most_convex", utility["most_convex"].max()
     yield "leakage_meant", leakage.max()

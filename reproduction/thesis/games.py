@@ -186,7 +186,10 @@ def check_references(kind: str, frame: pd.DataFrame) -> Found:
 
 
 def check_game(kind: str, frame: pd.DataFrame) -> Found:
-    """References, order by size, meeting paths, one peak, and the number of equilibria."""
+    """References, order by size, meeting paths, one peak, and the number of equilibria.
+
+    One at the floor moves with it, so that it is none of all budgets above 0.
+    """
     yield from check_references(kind, frame)
     for weight in WEIGHTS if kind == "leakage" else (MEANT,):
         falls = -np.diff(highest_equilibrium(frame, weight, "different"))
@@ -202,7 +205,8 @@ def check_game(kind: str, frame: pd.DataFrame) -> Found:
     for sizes in SIZES:
         found = select_rows(equilibria, weight=MEANT, sizes=sizes)
         above = found.loc[~found["at_lowest"].astype(bool), "equilibrium"].nunique()
-        yield "unique", above + (gain <= 0), {"sizes": sizes}
+        yield "unique", above, {"sizes": sizes}
+        yield "from_zero", above + (gain <= 0), {"sizes": sizes}
         yield "from_the_floor", found["equilibrium"].nunique(), {"sizes": sizes, "floor": LOWEST}
     bends = select_rows(frame, panel="bend")
     yield "range", select_rows(bends, weight="printed")["range"].iloc[0]

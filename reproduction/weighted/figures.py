@@ -73,9 +73,9 @@ def subtract_means(
 
 
 def judge_band(accuracies: pd.DataFrame, band: float) -> dict[str, str]:
-    """Kind of a check by a band: of all accuracies that a figure has of a table, some lie apart.
+    """Kind of a check that holds within a band: a law where some accuracies lie apart.
 
-    A band wider than all of them could say nothing else, whatever they are.
+    Within a band wider than all that a figure has of a table they lie whatever they are.
     """
     span = np.ptp(accuracies.to_numpy())
     return {"judged": "law" if span > band else "control"}
@@ -130,9 +130,9 @@ def check_skews(frame: pd.DataFrame) -> Found:
             )
             words = {"table": table, "at": at, "tolerance": tolerance * factor}
             if measure == "accuracy":
-                words |= judge_band(found, STEADY)
                 apart.append(abs(found[WEIGHTED].iloc[0] - found[PLAIN].iloc[0]))
-            yield steady, still, words | {"std_error": still_error}
+            band = judge_band(found, STEADY) if measure == "accuracy" else {}
+            yield steady, still, words | band | {"std_error": still_error}
             both = {"std_error": np.hypot(still_error, plain_error)}
             yield moves, abs(plain) - abs(still), words | both
     yield "even", max(apart), {}
@@ -176,7 +176,6 @@ def draw_measure(axes: Axes, frame: pd.DataFrame, measure: str, x: str) -> None:
         axes.figure.legend(handles, labels, loc="upper right", **style)
 
 
-NAMES = ("adult", "bank", "cancer")
 MOST_ROWS = 4000
 HIDDEN = 4
 NETWORK = "network"
@@ -198,7 +197,7 @@ ALONG = 60
 
 def compute_ratios(setting: Setting) -> Rows:
     """Ratios along training, around the best model, along rays, and at a network's origin."""
-    for rows in load_available(NAMES, setting):
+    for rows in load_available(tuple(TABLES), setting):
         for name, ridge in RIDGES.items():
             cost = make_cost(rows, name, ridge)
             rng = setting.streams("lojasiewicz").rng(rows.name, name)
@@ -207,7 +206,7 @@ def compute_ratios(setting: Setting) -> Rows:
             for where, points in places.items():
                 for row in list_ratios(cost, points):
                     yield {"where": where} | row | common
-            setting.did(1 / (len(NAMES) * len(RIDGES)))
+            setting.did(1 / (len(TABLES) * len(RIDGES)))
 
 
 def make_cost(rows: TableRows, name: str, ridge: float) -> RecordFitness:
@@ -283,8 +282,9 @@ def check_ratios(frame: pd.DataFrame) -> Found:
     far = select_rows(frame, cost=BARE, where="ray")
     for table, rows in far[far["distance"] >= FAR * 0.99].groupby("data"):
         yield "slope", log_slope(rows["distance"], rows["ratio"]), {"table": table, "far": FAR}
-    network = select_rows(frame, cost=NETWORK).groupby("where")["ratio"]
-    yield "origin", network.max()["origin"] / network.min()["path"]
+    network = select_rows(frame, cost=NETWORK)
+    least = network.groupby(["where", "data"])["ratio"].min()
+    yield "origin", (least["origin"] / least["path"]).max()
 
 
 def _vary(owners: int) -> Law:

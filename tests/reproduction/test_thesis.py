@@ -12,6 +12,7 @@ from learning.randomness import Streams
 from market.analysis.thesis_games import thesis_game
 from market.costs.channels import channel_matrix, min_entropy_leakage
 from market.costs.leakage import belief_bound
+from market.equilibrium.solver import solve
 from reproduction.drawing import render_svg
 from reproduction.item import Setting
 from reproduction.thesis import ITEMS
@@ -20,6 +21,7 @@ from reproduction.thesis.games import (
     LOWEST,
     OTHERS,
     POINTS,
+    SIZES,
     count_peaks,
     final_spread,
     gain_from_nothing,
@@ -61,7 +63,7 @@ def test_a_game_is_whole():
     frame = read_back(item.compute(Setting(quick=True)))
     assert {check.what for check in item.checks(frame)} >= {
         "peaks of the payoff curve",
-        "equilibria with ε of 0 or more, equal sizes",
+        "equilibria with ε above 0, equal sizes",
     }
     assert render_svg(item.draw, frame, "").count("budgets round by round") == 1
 
@@ -94,6 +96,21 @@ def test_from_next_to_nothing_only_the_game_for_leakage_rises():
         )[0]
         assert np.diff(near)[0] / 2e-6 == pytest.approx(rise, rel=1e-3)
     assert rises["utility"] < 0 < rises["leakage"]
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize(("kind", "many"), [("leakage", 1), ("utility", 2)])
+def test_an_equilibrium_at_the_floor_moves_with_it(kind, many, sizes):
+    """So of all budgets above 0 each game has one equilibrium."""
+    found = []
+    for floor in (LOWEST, LOWEST / 1000):
+        game = thesis_game(kind, sizes, epsilon=(floor, HIGHEST))
+        first = solve(game, rng=np.random.default_rng(1), starts=8)
+        ends = [one.epsilon for one in (first, *first.others)]
+        assert len(ends) == many
+        (above,) = (one for one in ends if one.min() > floor)
+        found.append(above)
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
 
 
 def test_the_payoff_for_leakage_is_concave_and_that_for_utility_is_not():
